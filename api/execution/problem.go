@@ -1,0 +1,117 @@
+package execution
+
+import (
+	"fmt"
+	"net/http"
+)
+
+// Problem is a platform error as a problem document (RFC 9457). It is an
+// error, so that the functions can return it as it is.
+type Problem struct {
+	// Type is a URN that names the kind of problem.
+	Type   string `json:"type"`
+	Title  string `json:"title"`
+	Status int    `json:"status"`
+	// Detail says what is wrong with this request.
+	Detail string `json:"detail"`
+	// Field names the part of the request that is wrong, as a path such as
+	// "files[2].path".
+	Field string `json:"field,omitempty"`
+	// RequestID is also in the X-Request-Id header and in the logs.
+	RequestID string `json:"request_id,omitempty"`
+	// RetryAfterSeconds is also in the Retry-After header.
+	RetryAfterSeconds int `json:"retry_after_seconds,omitempty"`
+	// Partial is what the program had written when the platform failed.
+	Partial *Partial `json:"partial,omitempty"`
+}
+
+// Partial is the output of an execution that the platform could not complete.
+type Partial struct {
+	Stdout      string `json:"stdout"`
+	Stderr      string `json:"stderr"`
+	SandboxName string `json:"sandbox_name"`
+}
+
+// ProblemType is the last part of a Problem's type URN.
+type ProblemType string
+
+// The kinds of problem.
+const (
+	ProblemMalformed        ProblemType = "malformed"
+	ProblemForbidden        ProblemType = "forbidden"
+	ProblemNotFound         ProblemType = "not-found"
+	ProblemMethodNotAllowed ProblemType = "method-not-allowed"
+	ProblemTooLarge         ProblemType = "too-large"
+	ProblemUnsupportedMedia ProblemType = "unsupported-media-type"
+	ProblemInvalidValue     ProblemType = "invalid-value"
+	ProblemNoSandbox        ProblemType = "no-sandbox"
+	ProblemOverQuota        ProblemType = "over-quota"
+	ProblemInternal         ProblemType = "internal"
+	ProblemUpstream         ProblemType = "upstream"
+	ProblemNotReady         ProblemType = "not-ready"
+	ProblemDeadline         ProblemType = "deadline"
+	ProblemSandboxLost      ProblemType = "sandbox-lost"
+)
+
+const problemURN = "urn:preheat:problem:"
+
+type problemKind struct {
+	status int
+	title  string
+}
+
+func (t ProblemType) kind() problemKind {
+	switch t {
+	case ProblemMalformed:
+		return problemKind{http.StatusBadRequest, "The request is malformed"}
+	case ProblemForbidden:
+		return problemKind{http.StatusForbidden, "The request is not allowed"}
+	case ProblemNotFound:
+		return problemKind{http.StatusNotFound, "Not found"}
+	case ProblemMethodNotAllowed:
+		return problemKind{http.StatusMethodNotAllowed, "Method not allowed"}
+	case ProblemTooLarge:
+		return problemKind{http.StatusRequestEntityTooLarge, "The request is too large"}
+	case ProblemUnsupportedMedia:
+		return problemKind{http.StatusUnsupportedMediaType, "Unsupported media type"}
+	case ProblemInvalidValue:
+		return problemKind{http.StatusUnprocessableEntity, "A value of the request is invalid"}
+	case ProblemNoSandbox:
+		return problemKind{http.StatusTooManyRequests, "No sandbox became free in time"}
+	case ProblemOverQuota:
+		return problemKind{http.StatusTooManyRequests, "The quota is used up"}
+	case ProblemUpstream:
+		return problemKind{http.StatusBadGateway, "The upstream server failed"}
+	case ProblemNotReady:
+		return problemKind{http.StatusServiceUnavailable, "The service is not ready"}
+	case ProblemDeadline:
+		return problemKind{http.StatusGatewayTimeout, "The platform's deadline passed"}
+	case ProblemSandboxLost:
+		return problemKind{http.StatusBadGateway, "The sandbox was lost"}
+	}
+	return problemKind{http.StatusInternalServerError, "Internal error"}
+}
+
+// NewProblem returns a problem of kind t, with its status and title.
+func NewProblem(t ProblemType, format string, args ...any) *Problem {
+	k := t.kind()
+	return &Problem{Type: problemURN + string(t), Title: k.title, Status: k.status, Detail: fmt.Sprintf(format, args...)}
+}
+
+// Invalid returns a problem about the value of one field.
+func Invalid(field, format string, args ...any) *Problem {
+	p := NewProblem(ProblemInvalidValue, format, args...)
+	p.Field = field
+	return p
+}
+
+// IsKind reports whether p is of kind t.
+func (p *Problem) IsKind(t ProblemType) bool { return p.Type == problemURN+string(t) }
+
+// Error implements error.
+func (p *Problem) Error() string {
+	if p.Field != "" {
+		return p.Field + ": " + p.Detail
+	}
+	return p.Detail
+}

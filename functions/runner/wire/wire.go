@@ -1,0 +1,113 @@
+// Package wire is the protocol between execute and the runner inside a
+// sandbox: frames over one stream connection that serves one execution.
+//
+//	execute → runner   run                                  (once)
+//	runner → execute   ready, then started, output*, tail*,
+//	                   result*, artifact*, exit | failure
+//
+// The runner sends ready as soon as it can take a run. Closing the connection
+// is how execute cancels: the runner then kills everything and ends.
+package wire
+
+import (
+	"time"
+
+	"github.com/preheat-dev/preheat/api/execution"
+)
+
+// Run is what execute asks of the runner. Everything in it has been validated
+// by execute; the runner checks again what its own safety depends on.
+type Run struct {
+	// Token must equal the sandbox's token, where it has one.
+	Token    string            `json:"token,omitempty"`
+	Language string            `json:"language"`
+	Code     []byte            `json:"code"`
+	Stdin    []byte            `json:"stdin,omitempty"`
+	Args     []string          `json:"args,omitempty"`
+	Env      map[string]string `json:"env,omitempty"`
+	Files    []File            `json:"files,omitempty"`
+	Limits   Limits            `json:"limits"`
+}
+
+// File is an input file, its path already known to stay inside.
+type File struct {
+	Path    string `json:"path"`
+	Content []byte `json:"content"`
+}
+
+// Limits bounds one run inside the sandbox. All sizes are in bytes.
+type Limits struct {
+	Timeout time.Duration `json:"timeout"`
+	// Output is kept of each stream; half of it is head, half tail.
+	Output int64 `json:"output"`
+	// TotalOutput ends the program when a stream exceeds it.
+	TotalOutput int64 `json:"total_output"`
+	// Artifacts and ArtifactBytes bound what is collected of files, Results
+	// and ResultBytes what is collected of rich results.
+	Artifacts     int   `json:"artifacts"`
+	ArtifactBytes int64 `json:"artifact_bytes"`
+	Results       int   `json:"results"`
+	ResultBytes   int64 `json:"result_bytes"`
+	// Memory bounds the sandbox, 0 leaves it as the pool made it. The
+	// runner cannot set it: it is for the pool.
+	Memory int64 `json:"memory,omitempty"`
+}
+
+// Stream is an output stream of the program.
+type Stream int
+
+// The two output streams.
+const (
+	Stdout Stream = iota
+	Stderr
+)
+
+// Sink takes what a run yields, in order, from one goroutine. The byte slices
+// are valid during the call only.
+type Sink interface {
+	// Started is called once, when the program has been handed over.
+	Started()
+	// Output is a piece of a stream. skipped counts the bytes of the stream
+	// that were left out directly before it.
+	Output(stream Stream, data []byte, skipped int64)
+	Result(execution.RichResult)
+	Artifact(execution.Artifact)
+}
+
+// Outcome is how a run ended, as the runner saw it.
+type Outcome struct {
+	Status    execution.Status    `json:"status"`
+	ExitCode  int                 `json:"exit_code"`
+	Signal    string              `json:"signal,omitempty"`
+	Truncated execution.Truncated `json:"truncated"`
+	Usage     execution.Usage     `json:"usage"`
+	// Start is the time from the run frame to the program's start, Run the
+	// program's own time.
+	Start time.Duration `json:"start"`
+	Run   time.Duration `json:"run"`
+	Notes []string      `json:"notes,omitempty"`
+}
+
+// Failure is why a runner could not run a program.
+type Failure struct {
+	Code   FailureCode `json:"code"`
+	Detail string      `json:"detail"`
+}
+
+// FailureCode is the kind of a Failure.
+type FailureCode string
+
+// The failure codes.
+const (
+	// FailureUsed: this sandbox has already accepted a run (409).
+	FailureUsed FailureCode = "used"
+	// FailureToken: the token is not this sandbox's.
+	FailureToken FailureCode = "token"
+	// FailureInvalid: the run cannot be carried out as it is.
+	FailureInvalid FailureCode = "invalid"
+	// FailureInternal: the runner failed.
+	FailureInternal FailureCode = "internal"
+)
+
+// Error implements error.
+func (f *Failure) Error() string { return "runner: " + string(f.Code) + ": " + f.Detail }
