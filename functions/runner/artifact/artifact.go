@@ -1,0 +1,264 @@
+// Package artifact collects the files that a program left under its working
+// directory. It trusts nothing about them: it never follows a link, never
+// opens what is not a regular file, and its work is bounded in entries, files,
+// bytes and time. The programs that could change the tree have ended.
+package artifact
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+	"unicode"
+	"unicode/utf8"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/preheat-dev/preheat/api/execution"
+)
+
+// Reasons for which an artifact's content is left out.
+const (
+	OmittedLink    = "symbolic link"
+	OmittedSpecial = "not a regular file"
+	OmittedSize    = "larger than what is left of the size limit"
+	OmittedRead    = "unreadable"
+)
+
+const (
+	// maxEntries bounds the directory entries that are looked at.
+	maxEntries = 10_000
+	// maxDepth bounds how deep directories are entered.
+	maxDepth = 32
+	// maxTime bounds the collection.
+	maxTime = 2 * time.Second
+)
+
+// Limits bounds what is collected.
+type Limits struct {
+	// Count is the most artifacts, Bytes the most content of all together.
+	Count int
+	Bytes int64
+}
+
+// Inventory remembers files that are no artifacts unless they change.
+type Inventory map[string]identity
+
+type identity struct {
+	ino          uint64
+	size         int64
+	mtime, ctime unix.StatxTimestamp
+}
+
+// Take returns the inventory of the regular files below dir.
+func Take(dir string) (Inventory, error) {
+	known := Inventory{}
+	err := walk(dir, func(path string, parent int, name string, st *unix.Statx_t) bool {
+		if st.Mode&unix.S_IFMT == unix.S_IFREG {
+			known[path] = identify(st)
+		}
+		return true
+	})
+	return known, err
+}
+
+func identify(st *unix.Statx_t) identity {
+	return identity{ino: st.Ino, size: int64(st.Size), mtime: st.Mtime, ctime: st.Ctime}
+}
+
+// Collect returns the files below dir that known does not hold as they are, in
+// the order of their paths, and notes on what is missing from them.
+func Collect(dir string, known Inventory, limits Limits) (artifacts []execution.Artifact, notes []string) {
+	left := limits.Bytes
+	missed := 0
+	err := walk(dir, func(path string, parent int, name string, st *unix.Statx_t) bool {
+		if old, ok := known[path]; ok && old == identify(st) {
+			return true
+		}
+		if len(artifacts) == limits.Count {
+			missed++
+			return true
+		}
+		a := describe(path, parent, name, st, left)
+		if a.Omitted == "" {
+			left -= a.Size
+		}
+		artifacts = append(artifacts, a)
+		return true
+	})
+	if missed > 0 {
+		notes = append(notes, fmt.Sprintf("%d more files were written than the %d that are returned", missed, limits.Count))
+	}
+	if err != nil {
+		notes = append(notes, "the list of files is incomplete: "+err.Error())
+	}
+	return artifacts, notes
+}
+
+// describe makes the artifact of one file, its content included if it has one
+// of at most left bytes.
+func describe(path string, parent int, name string, st *unix.Statx_t, left int64) execution.Artifact {
+	a := execution.Artifact{
+		Path: printable(path), Size: int64(st.Size), MIME: mimeOf(name), Encoding: execution.EncodingUTF8,
+	}
+	switch {
+	case st.Mode&unix.S_IFMT == unix.S_IFLNK:
+		a.Omitted = OmittedLink
+	case st.Mode&unix.S_IFMT != unix.S_IFREG:
+		a.Omitted = OmittedSpecial
+	case a.Size > left:
+		a.Omitted = OmittedSize
+	default:
+		content, err := read(parent, name, a.Size)
+		if err != nil {
+			a.Omitted = OmittedRead
+			break
+		}
+		a.Size = int64(len(content))
+		a.Content, a.Encoding = execution.Encode(content)
+	}
+	return a
+}
+
+// read reads a regular file of at most size bytes.
+func read(parent int, name string, size int64) ([]byte, error) {
+	f, err := open(parent, name, unix.O_RDONLY|unix.O_NONBLOCK)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = f.Close() }()
+	info, err := f.Stat()
+	if err != nil {
+		return nil, err
+	}
+	if !info.Mode().IsRegular() {
+		return nil, fs.ErrInvalid
+	}
+	return io.ReadAll(io.LimitReader(f, size))
+}
+
+// open opens name in the directory parent, never through a link or a mount.
+func open(parent int, name string, flags uint64) (*os.File, error) {
+	how := unix.OpenHow{
+		Flags:   flags | unix.O_CLOEXEC | unix.O_NOFOLLOW,
+		Resolve: unix.RESOLVE_BENEATH | unix.RESOLVE_NO_SYMLINKS | unix.RESOLVE_NO_MAGICLINKS,
+	}
+	fd, err := unix.Openat2(parent, name, &how)
+	if err != nil {
+		return nil, &fs.PathError{Op: "openat2", Path: name, Err: err}
+	}
+	return os.NewFile(uintptr(fd), name), nil
+}
+
+// visit is called for everything but directories, in the order of the paths;
+// it returns false to end the walk.
+type visit func(path string, parent int, name string, st *unix.Statx_t) bool
+
+var (
+	errTooMany = fmt.Errorf("there are more than %d directory entries", maxEntries)
+	errTooDeep = fmt.Errorf("directories are nested deeper than %d", maxDepth)
+	errTooSlow = fmt.Errorf("it took longer than %s", maxTime)
+	errStopped = errors.New("stopped")
+)
+
+type walker struct {
+	visit    visit
+	entries  int
+	deadline time.Time
+	// problem is the first thing that kept the walk from being whole.
+	problem error
+}
+
+func walk(dir string, v visit) error {
+	root, err := os.Open(dir)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = root.Close() }()
+	w := walker{visit: v, deadline: time.Now().Add(maxTime)}
+	if err := w.directory(root, "", 0); err != nil && !errors.Is(err, errStopped) {
+		return err
+	}
+	return w.problem
+}
+
+// directory visits everything in d, whose path is prefix. Errors end the walk;
+// what only hides a part of the tree is noted in w.problem.
+func (w *walker) directory(d *os.File, prefix string, depth int) error {
+	names, err := d.Readdirnames(maxEntries - w.entries + 1)
+	if err != nil && !errors.Is(err, io.EOF) {
+		w.note(err)
+		return nil
+	}
+	if w.entries += len(names); w.entries > maxEntries {
+		return errTooMany
+	}
+	slices.Sort(names)
+	for _, name := range names {
+		if time.Now().After(w.deadline) {
+			return errTooSlow
+		}
+		if err := w.entry(d, prefix, name, depth); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (w *walker) entry(d *os.File, prefix, name string, depth int) error {
+	parent, path := int(d.Fd()), filepath.Join(prefix, name)
+	var st unix.Statx_t
+	if err := unix.Statx(parent, name, unix.AT_SYMLINK_NOFOLLOW, unix.STATX_BASIC_STATS, &st); err != nil {
+		w.note(fmt.Errorf("%s: %w", printable(path), err))
+		return nil
+	}
+	if st.Mode&unix.S_IFMT != unix.S_IFDIR {
+		if !w.visit(path, parent, name, &st) {
+			return errStopped
+		}
+		return nil
+	}
+	if depth == maxDepth {
+		w.note(errTooDeep)
+		return nil
+	}
+	sub, err := open(parent, name, unix.O_RDONLY|unix.O_DIRECTORY)
+	if err != nil {
+		w.note(fmt.Errorf("%s: directory is unreadable", printable(path)))
+		return nil
+	}
+	defer func() { _ = sub.Close() }()
+	return w.directory(sub, path, depth+1)
+}
+
+func (w *walker) note(err error) {
+	if w.problem == nil {
+		w.problem = err
+	}
+}
+
+// printable writes path so that it is UTF-8, has no control characters and
+// can be turned back: bytes that are not text become \xHH, \ becomes \\.
+func printable(path string) string {
+	var b strings.Builder
+	for len(path) > 0 {
+		r, n := utf8.DecodeRuneInString(path)
+		switch {
+		case r == '\\':
+			b.WriteString(`\\`)
+		case r == utf8.RuneError && n == 1, unicode.IsControl(r):
+			for i := range n {
+				fmt.Fprintf(&b, `\x%02x`, path[i])
+			}
+		default:
+			b.WriteString(path[:n])
+		}
+		path = path[n:]
+	}
+	return b.String()
+}

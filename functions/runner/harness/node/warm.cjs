@@ -1,0 +1,37 @@
+// Holds Node.js back until there is a program for it.
+//
+// The runner starts `node --require warm.cjs main.js` before main.js exists.
+// This file waits on fd 3 while Node.js initialises itself; afterwards Node.js
+// loads main.js as it always does. The format on the pipe is the one that
+// _preheat.py describes; fd 4 gets one byte when this process waits.
+'use strict';
+
+const fs = require('node:fs');
+
+const CONTROL = 3;
+const RESULTS = 4;
+
+function read(size) {
+  const data = Buffer.alloc(size);
+  for (let n = 0; n < size;) {
+    const got = fs.readSync(CONTROL, data, n, size - n, null);
+    if (got === 0) process.exit(0); // the runner is gone
+    n += got;
+  }
+  return data;
+}
+
+fs.writeSync(RESULTS, 'R');
+const fields = read(read(4).readUInt32BE()).toString().split('\0');
+fs.closeSync(CONTROL);
+fs.closeSync(RESULTS);
+
+const next = () => fields.shift();
+process.argv.splice(2, Infinity, ...Array.from({ length: Number(next()) }, next));
+process.execArgv.length = 0;
+for (const name of Object.keys(process.env)) delete process.env[name];
+for (const pair of Array.from({ length: Number(next()) }, next)) {
+  const at = pair.indexOf('=');
+  process.env[pair.slice(0, at)] = pair.slice(at + 1);
+}
+delete require.cache[__filename];

@@ -1,0 +1,99 @@
+package wire
+
+import (
+	"encoding/binary"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+)
+
+// frameType is the first byte of a frame; four bytes of payload length in
+// network order and the payload follow.
+type frameType byte
+
+const (
+	frameRun      frameType = 'q'
+	frameCancel   frameType = 'c'
+	frameReady    frameType = 'R'
+	frameStarted  frameType = 's'
+	frameStdout   frameType = 'o' // 8 bytes of skipped count, then data
+	frameStderr   frameType = 'e' // as frameStdout
+	frameResult   frameType = 'r'
+	frameArtifact frameType = 'a'
+	frameExit     frameType = 'x'
+	frameFailure  frameType = 'f'
+)
+
+const (
+	headerLen = 5
+	// maxFrame bounds a payload: the largest run (code, input files) and the
+	// largest artifact fit, base64 included.
+	maxFrame = 64 << 20
+)
+
+// errFrame marks bytes that are not a frame of this protocol.
+var errFrame = errors.New("wire: malformed frame")
+
+// writeFrame writes one frame in a single Write.
+func writeFrame(w io.Writer, t frameType, payload []byte) error {
+	if len(payload) > maxFrame {
+		return fmt.Errorf("%w: payload of %d bytes", errFrame, len(payload))
+	}
+	b := make([]byte, headerLen, headerLen+len(payload))
+	b[0] = byte(t)
+	binary.BigEndian.PutUint32(b[1:], uint32(len(payload)))
+	_, err := w.Write(append(b, payload...))
+	return err
+}
+
+// writeJSON writes one frame whose payload is v as JSON.
+func writeJSON(w io.Writer, t frameType, v any) error {
+	payload, err := json.Marshal(v)
+	if err != nil {
+		return fmt.Errorf("wire: encoding a %q frame: %w", t, err)
+	}
+	return writeFrame(w, t, payload)
+}
+
+// frameReader reads frames into a buffer that it uses again.
+type frameReader struct {
+	r   io.Reader
+	buf []byte
+}
+
+// next returns the next frame. The payload is valid until the following call.
+// The error is io.EOF between frames and io.ErrUnexpectedEOF inside one.
+func (f *frameReader) next() (frameType, []byte, error) {
+	var head [headerLen]byte
+	if _, err := io.ReadFull(f.r, head[:]); err != nil {
+		return 0, nil, err
+	}
+	n := int(binary.BigEndian.Uint32(head[1:]))
+	if n > maxFrame {
+		return 0, nil, fmt.Errorf("%w: payload of %d bytes", errFrame, n)
+	}
+	if err := f.fill(n); err != nil {
+		return 0, nil, err
+	}
+	return frameType(head[0]), f.buf, nil
+}
+
+// fill reads n bytes. It grows the buffer as bytes arrive, so that a length
+// that lies cannot make it allocate more than twice what was sent.
+func (f *frameReader) fill(n int) error {
+	const step = 64 << 10
+	f.buf = f.buf[:0]
+	for len(f.buf) < n {
+		have := len(f.buf)
+		want := min(n-have, max(step, have))
+		f.buf = append(f.buf, make([]byte, want)...)
+		if _, err := io.ReadFull(f.r, f.buf[have:]); err != nil {
+			if errors.Is(err, io.EOF) {
+				return io.ErrUnexpectedEOF
+			}
+			return err
+		}
+	}
+	return nil
+}

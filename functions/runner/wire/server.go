@@ -1,0 +1,97 @@
+package wire
+
+import (
+	"bufio"
+	"encoding/binary"
+	"encoding/json"
+	"fmt"
+	"io"
+	"sync"
+
+	"github.com/preheat-dev/preheat/api/execution"
+)
+
+// Server is the runner's end of a connection. Its writing methods may be
+// called from several goroutines; each frame is written whole.
+type Server struct {
+	frames frameReader
+
+	mu  sync.Mutex
+	w   io.Writer
+	err error
+}
+
+// NewServer returns a server on conn. The caller keeps the ownership of conn.
+func NewServer(conn io.ReadWriter) *Server {
+	return &Server{frames: frameReader{r: bufio.NewReaderSize(conn, 32<<10)}, w: conn}
+}
+
+// ReadRun reads the run frame.
+func (s *Server) ReadRun() (Run, error) {
+	t, payload, err := s.frames.next()
+	if err != nil {
+		return Run{}, fmt.Errorf("reading the run: %w", err)
+	}
+	if t != frameRun {
+		return Run{}, fmt.Errorf("%w: %q instead of run", errFrame, t)
+	}
+	var r Run
+	if err := json.Unmarshal(payload, &r); err != nil {
+		return Run{}, fmt.Errorf("%w: run: %w", errFrame, err)
+	}
+	return r, nil
+}
+
+// AwaitEnd returns when execute cancels or goes away.
+func (s *Server) AwaitEnd() {
+	// A cancel frame, any other frame (none is allowed now) and the end of
+	// the connection all mean the same.
+	_, _, _ = s.frames.next()
+}
+
+// Ready says that a run can be taken.
+func (s *Server) Ready() error { return s.send(frameReady, nil) }
+
+// Started says that the program has been handed over.
+func (s *Server) Started() error { return s.send(frameStarted, nil) }
+
+// Output sends a piece of a stream, skipped bytes after the piece before it.
+func (s *Server) Output(stream Stream, data []byte, skipped int64) error {
+	t := frameStdout
+	if stream == Stderr {
+		t = frameStderr
+	}
+	payload := make([]byte, 8, 8+len(data))
+	binary.BigEndian.PutUint64(payload, uint64(skipped))
+	return s.send(t, append(payload, data...))
+}
+
+// Result sends a rich result.
+func (s *Server) Result(r execution.RichResult) error { return s.sendJSON(frameResult, r) }
+
+// Artifact sends an artifact.
+func (s *Server) Artifact(a execution.Artifact) error { return s.sendJSON(frameArtifact, a) }
+
+// Exit sends the terminal frame of a run that was carried out.
+func (s *Server) Exit(o Outcome) error { return s.sendJSON(frameExit, o) }
+
+// Fail sends the terminal frame of a run that was not.
+func (s *Server) Fail(f *Failure) error { return s.sendJSON(frameFailure, f) }
+
+func (s *Server) sendJSON(t frameType, v any) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.err == nil {
+		s.err = writeJSON(s.w, t, v)
+	}
+	return s.err
+}
+
+func (s *Server) send(t frameType, payload []byte) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.err == nil {
+		s.err = writeFrame(s.w, t, payload)
+	}
+	return s.err
+}
