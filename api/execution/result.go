@@ -140,3 +140,10 @@ func Encode(b []byte) (content, encoding string) {
 	}
 	return base64.StdEncoding.EncodeToString(b), EncodingBase64
 }
+
+// IsTextMIME reports whether a RichResult of this media type holds text as it
+// is; the data of all others is base64.
+func IsTextMIME(mime string) bool {
+	return strings.HasPrefix(mime, "text/") || mime == "application/json" || mime == "image/svg+xml" ||
+		strings.HasSuffix(mime, "+json") || strings.HasSuffix(mime, "+xml")
+}

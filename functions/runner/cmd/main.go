@@ -1,0 +1,168 @@
+// Command runner is PID 1 of a sandbox; see package runner.
+//
+// Its settings come from the environment:
+//
+//	PREHEAT_RUNNER_WARM     languages to start ahead, separated by commas
+//	PREHEAT_RUNNER_IMPORTS  modules that a warm Python imports
+//	PREHEAT_RUNNER_TOKEN    token that the run must carry
+//	PREHEAT_RUNNER_FD       descriptor of a connected socket to serve
+//	PREHEAT_RUNNER_LISTEN   TCP address to serve, if there is no such socket
+//
+// None of them reaches a program.
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"net"
+	"os"
+	"os/signal"
+	"runtime"
+	"strconv"
+	"strings"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/preheat-dev/preheat/functions/runner"
+)
+
+const (
+	settings   = "PREHEAT_RUNNER_"
+	workDir    = "/work"
+	cgroupRoot = "/sys/fs/cgroup"
+	// skeleton is copied to HOME: caches that would take time to make.
+	skeleton = "/usr/share/preheat/home"
+)
+
+func main() {
+	if err := run(); err != nil {
+		slog.Error("The runner failed", "error", err)
+		os.Exit(1)
+	}
+}
+
+func run() error {
+	runtime.GOMAXPROCS(2)
+	set, env := environment()
+	if err := harden(); err != nil {
+		return err
+	}
+	if home := env["HOME"]; home != "" {
+		if err := os.CopyFS(home, os.DirFS(skeleton)); err != nil && !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, fs.ErrExist) {
+			return fmt.Errorf("preparing the home directory: %w", err)
+		}
+	}
+	r, err := runner.New(runner.Config{
+		Warm: list(set["WARM"]), Imports: list(set["IMPORTS"]), Token: set["TOKEN"],
+		Env: env, WorkDir: workDir, CgroupRoot: cgroupRoot,
+	})
+	if err != nil {
+		return err
+	}
+	defer r.Close()
+	endOnTerm(r)
+	if fd := set["FD"]; fd != "" {
+		conn, err := inherited(fd)
+		if err != nil {
+			return err
+		}
+		defer func() { _ = conn.Close() }()
+		if err := r.Serve(conn); err != nil && !errors.Is(err, runner.ErrNoRun) {
+			return err
+		}
+		return nil
+	}
+	return listen(r, set["LISTEN"])
+}
+
+// environment splits the environment into the runner's settings, without
+// their prefix, and what programs get.
+func environment() (set, env map[string]string) {
+	set, env = map[string]string{}, map[string]string{}
+	for _, entry := range os.Environ() {
+		name, value, _ := strings.Cut(entry, "=")
+		if s, ok := strings.CutPrefix(name, settings); ok {
+			set[s] = value
+		} else {
+			env[name] = value
+		}
+	}
+	return set, env
+}
+
+// harden keeps programs, which run as the same user, away from this process:
+// not dumpable means that they can neither trace it nor open what lies below
+// /proc/1 (prctl(2), PR_SET_DUMPABLE). A new program image is dumpable again.
+func harden() error {
+	if err := unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0); err != nil {
+		return fmt.Errorf("protecting the runner: %w", err)
+	}
+	return nil
+}
+
+// endOnTerm takes every signal that programs could send. SIGTERM ends a
+// sandbox that runs nothing; a running program must not end its own report.
+func endOnTerm(r *runner.Runner) {
+	signals := make(chan os.Signal, 16)
+	for n := syscall.Signal(1); n < 65; n++ {
+		switch n {
+		case unix.SIGKILL, unix.SIGSTOP, unix.SIGURG, unix.SIGCHLD:
+		default:
+			signal.Notify(signals, n)
+		}
+	}
+	go func() { // for the process's life
+		for s := range signals {
+			if s == unix.SIGTERM && r.Idle() {
+				os.Exit(0)
+			}
+		}
+	}()
+}
+
+func inherited(fd string) (net.Conn, error) {
+	n, err := strconv.Atoi(fd)
+	if err != nil {
+		return nil, fmt.Errorf("%sFD: %w", settings, err)
+	}
+	unix.CloseOnExec(n)
+	f := os.NewFile(uintptr(n), "connection")
+	defer func() { _ = f.Close() }()
+	conn, err := net.FileConn(f)
+	if err != nil {
+		return nil, fmt.Errorf("%sFD: %w", settings, err)
+	}
+	return conn, nil
+}
+
+// listen serves connections until one has brought a run and that is over.
+func listen(r *runner.Runner, address string) error {
+	l, err := net.Listen("tcp", address)
+	if err != nil {
+		return fmt.Errorf("listening: %w", err)
+	}
+	defer func() { _ = l.Close() }()
+	done := make(chan error, 1)
+	go func() { // ends with the listener
+		for {
+			conn, err := l.Accept()
+			if err != nil {
+				return
+			}
+			go func() { // ends with the connection, or with the process
+				defer func() { _ = conn.Close() }()
+				if err := r.Serve(conn); !errors.Is(err, runner.ErrNoRun) {
+					done <- err
+				}
+			}()
+		}
+	}()
+	return <-done
+}
+
+func list(s string) []string {
+	return strings.FieldsFunc(s, func(r rune) bool { return r == ',' })
+}

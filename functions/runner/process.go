@@ -1,0 +1,185 @@
+package runner
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"strconv"
+	"sync"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// exit is how a process ended.
+type exit struct {
+	status syscall.WaitStatus
+}
+
+// processes is the runner's view of the sandbox's processes. As PID 1 it is
+// the parent of every orphan: one goroutine reaps them all and tells whoever
+// started a process how that one ended.
+type processes struct {
+	mu      sync.Mutex
+	changed sync.Cond // a process was started, or closed was set
+	waiters map[int]chan exit
+	closed  bool
+	// idle is closed while there is no process at all.
+	idle chan struct{}
+	// reaped sums up the processes that have been reaped.
+	cpu    time.Duration
+	maxRSS int64 // bytes, of the largest process
+
+	done chan struct{}
+}
+
+// newProcesses starts the reaper. Close ends it.
+func newProcesses() *processes {
+	p := &processes{waiters: map[int]chan exit{}, idle: make(chan struct{}), done: make(chan struct{})}
+	close(p.idle)
+	p.changed.L = &p.mu
+	go func() {
+		defer close(p.done)
+		p.reap()
+	}()
+	return p
+}
+
+// Start starts a process and returns its pid and a channel that yields its
+// end once.
+func (p *processes) Start(path string, argv, env []string, dir string, files []uintptr) (int, <-chan exit, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	pid, err := syscall.ForkExec(path, argv, &syscall.ProcAttr{
+		Dir: dir, Env: env, Files: files,
+		// A session of its own: signals to its group do not reach the runner.
+		Sys: &syscall.SysProcAttr{Setsid: true},
+	})
+	if err != nil {
+		return 0, nil, fmt.Errorf("starting %s: %w", path, err)
+	}
+	end := make(chan exit, 1)
+	p.waiters[pid] = end
+	p.busy()
+	return pid, end, nil
+}
+
+// busy notes, with mu held, that there is a process.
+func (p *processes) busy() {
+	select {
+	case <-p.idle:
+		p.idle = make(chan struct{})
+	default:
+	}
+	p.changed.Broadcast()
+}
+
+// reap collects ended processes until Close.
+func (p *processes) reap() {
+	for {
+		var status syscall.WaitStatus
+		var usage syscall.Rusage
+		pid, err := syscall.Wait4(-1, &status, 0, &usage)
+		switch {
+		case errors.Is(err, syscall.EINTR):
+		case errors.Is(err, syscall.ECHILD):
+			if !p.awaitStart() {
+				return
+			}
+		case err == nil:
+			p.reaped(pid, status, &usage)
+		}
+	}
+}
+
+// awaitStart blocks until there can be a process again.
+func (p *processes) awaitStart() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if len(p.waiters) > 0 {
+		return true // started after the wait returned
+	}
+	select {
+	case <-p.idle:
+	default:
+		close(p.idle)
+	}
+	for len(p.waiters) == 0 && !p.closed {
+		p.changed.Wait()
+	}
+	return len(p.waiters) > 0
+}
+
+func (p *processes) reaped(pid int, status syscall.WaitStatus, usage *syscall.Rusage) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.cpu += time.Duration(usage.Utime.Nano() + usage.Stime.Nano())
+	p.maxRSS = max(p.maxRSS, usage.Maxrss<<10)
+	if end, ok := p.waiters[pid]; ok {
+		delete(p.waiters, pid)
+		end <- exit{status}
+	}
+}
+
+// Usage sums up the processes reaped so far: processor time, and the peak
+// memory in bytes of the largest one.
+func (p *processes) Usage() (time.Duration, int64) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.cpu, p.maxRSS
+}
+
+// ResetUsage forgets the processes reaped so far.
+func (p *processes) ResetUsage() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.cpu, p.maxRSS = 0, 0
+}
+
+// KillAll kills every process of the sandbox but the runner and waits until
+// they are reaped. The kernel delivers the signal to all of them at once
+// (kill(2), pid -1), stopped and forking ones included.
+func (p *processes) KillAll() {
+	for {
+		_ = unix.Kill(-1, unix.SIGKILL)
+		p.mu.Lock()
+		idle := p.idle
+		p.mu.Unlock()
+		select {
+		case <-idle:
+			return
+		case <-time.After(50 * time.Millisecond):
+			// A process that was in the kernel just then: once more.
+		}
+	}
+}
+
+// Close kills every process and ends the reaper.
+func (p *processes) Close() {
+	p.KillAll()
+	p.mu.Lock()
+	p.closed = true
+	p.changed.Broadcast()
+	p.mu.Unlock()
+	<-p.done
+}
+
+// cpuTime is the processor time that a running process has used.
+func cpuTime(pid int) time.Duration {
+	// The clock id of another process, from Linux's posix-timers.h:
+	// MAKE_PROCESS_CPUCLOCK(pid, CPUCLOCK_SCHED).
+	const sched = 2
+	var ts unix.Timespec
+	if err := unix.ClockGettime(int32(^pid)<<3|sched, &ts); err != nil {
+		return 0
+	}
+	return time.Duration(ts.Nano())
+}
+
+// preferForOOM makes the kernel kill pid before the runner when the sandbox's
+// memory is used up. It may fail: the runner is small, so that it is not the
+// first choice anyway.
+func preferForOOM(pid int) {
+	_ = os.WriteFile("/proc/"+strconv.Itoa(pid)+"/oom_score_adj", []byte("1000"), 0)
+}

@@ -1,0 +1,301 @@
+// Package runner is the process inside every sandbox: PID 1, static, started
+// once and good for one run.
+//
+// It starts the interpreters that its sandbox keeps warm and says ready. On
+// the one run that it accepts it writes the program's files, hands the program
+// to a waiting interpreter or starts one, passes on what the program writes
+// within the limits, and watches the clock from outside the program's reach.
+// When the program ends, or its time, output or caller does, the runner kills
+// every process, collects rich results and artifacts, and reports one outcome.
+package runner
+
+import (
+	"context"
+	"crypto/subtle"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"maps"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/preheat-dev/preheat/functions/runner/artifact"
+	"github.com/preheat-dev/preheat/functions/runner/wire"
+)
+
+// Config is how a sandbox is set up.
+type Config struct {
+	// Warm names the languages whose interpreters are started ahead.
+	Warm []string
+	// Imports are the modules that a warm Python has imported.
+	Imports []string
+	// Token must be in the run, unless it is empty.
+	Token string
+	// Env is the environment of every program.
+	Env map[string]string
+	// WorkDir is the programs' working directory, empty at the start.
+	WorkDir string
+	// CgroupRoot is where the sandbox's cgroup can be read.
+	CgroupRoot string
+}
+
+// Runner holds a sandbox's processes.
+type Runner struct {
+	config Config
+	procs  *processes
+	warm   map[string]*interpreter
+	used   atomic.Bool
+}
+
+// New starts the warm interpreters. It must run as PID 1 of the sandbox's
+// process namespace, since it kills everything else in there.
+func New(config Config) (*Runner, error) {
+	if os.Getpid() != 1 {
+		return nil, errors.New("the runner must be PID 1 of a sandbox")
+	}
+	r := &Runner{config: config, procs: newProcesses(), warm: map[string]*interpreter{}}
+	for _, name := range config.Warm {
+		lang, ok := findLanguage(name)
+		if !ok {
+			return nil, fmt.Errorf("unknown language %q", name)
+		}
+		if lang.warm == nil {
+			continue
+		}
+		env := maps.Clone(config.Env)
+		if lang.rich && len(config.Imports) > 0 {
+			env["_PREHEAT_IMPORT"] = strings.Join(config.Imports, ",")
+		}
+		in, err := startWarm(r.procs, lang, environ(env), config.WorkDir)
+		if err != nil {
+			return nil, err
+		}
+		r.warm[name] = in
+	}
+	return r, nil
+}
+
+// Close kills every process.
+func (r *Runner) Close() {
+	r.procs.Close()
+	for _, in := range r.warm {
+		in.close()
+	}
+}
+
+// Idle reports whether the runner still waits for its run.
+func (r *Runner) Idle() bool { return !r.used.Load() }
+
+// ErrNoRun: a connection ended before it brought a run that was accepted.
+var ErrNoRun = errors.New("no run")
+
+// Serve carries out the run that comes over conn and returns when it is over
+// and reported. It may be called for several connections at once: one run is
+// accepted, the others are told that the sandbox is used. The error wraps
+// ErrNoRun while the sandbox is still good.
+func (r *Runner) Serve(conn net.Conn) error {
+	server := wire.NewServer(conn)
+	if err := server.Ready(); err != nil {
+		return fmt.Errorf("%w: reporting ready: %w", ErrNoRun, err)
+	}
+	run, err := server.ReadRun()
+	if err != nil {
+		return fmt.Errorf("%w: %w", ErrNoRun, err)
+	}
+	received := time.Now()
+	if refusal := r.accept(run); refusal != nil {
+		return errors.Join(ErrNoRun, refusal, server.Fail(refusal))
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	go func() {
+		// Ends at the latest when the caller closes conn after Serve.
+		defer cancel()
+		server.AwaitEnd()
+	}()
+	outcome, err := r.execute(ctx, server, run, received)
+	if err != nil {
+		slog.Error("The run failed", "error", err)
+		failure := &wire.Failure{Code: wire.FailureInternal, Detail: err.Error()}
+		var invalid *invalidError
+		if errors.As(err, &invalid) {
+			failure.Code = wire.FailureInvalid
+		}
+		return server.Fail(failure)
+	}
+	return server.Exit(outcome)
+}
+
+// accept takes the one run of this sandbox.
+func (r *Runner) accept(run wire.Run) *wire.Failure {
+	if subtle.ConstantTimeCompare([]byte(run.Token), []byte(r.config.Token)) != 1 {
+		return &wire.Failure{Code: wire.FailureToken, Detail: "the token is not this sandbox's"}
+	}
+	if !r.used.CompareAndSwap(false, true) {
+		return &wire.Failure{Code: wire.FailureUsed, Detail: "the sandbox has accepted a run before"}
+	}
+	return nil
+}
+
+// invalidError is a run that cannot be carried out because of what is in it.
+type invalidError struct{ err error }
+
+func (e *invalidError) Error() string { return e.err.Error() }
+func (e *invalidError) Unwrap() error { return e.err }
+
+func (r *Runner) execute(ctx context.Context, s *wire.Server, run wire.Run, received time.Time) (wire.Outcome, error) {
+	lang, ok := findLanguage(run.Language)
+	if !ok {
+		return wire.Outcome{}, &invalidError{fmt.Errorf("unknown language %q", run.Language)}
+	}
+	known, err := r.prepare(lang, run)
+	if err != nil {
+		return wire.Outcome{}, err
+	}
+	oomBefore := oomKills(r.config.CgroupRoot)
+	in, err := r.begin(lang, run)
+	if err != nil {
+		return wire.Outcome{}, err
+	}
+	defer in.close()
+	started := time.Now()
+	if err := s.Started(); err != nil {
+		r.procs.KillAll()
+		return wire.Outcome{}, fmt.Errorf("reporting the start: %w", err)
+	}
+
+	streams := watch(s, in, run)
+	why, end := await(ctx, in.end, streams.exceeded, run.Limits.Timeout-time.Since(started))
+	ended := time.Now()
+	r.procs.KillAll()
+	if why != causeExit {
+		end = <-in.end
+	}
+	truncated := streams.finish(in)
+
+	outcome := conclude(why, end.status, max(0, oomKills(r.config.CgroupRoot)-oomBefore))
+	outcome.Truncated = truncated
+	outcome.Start, outcome.Run = started.Sub(received), ended.Sub(started)
+	cpu, rss := r.procs.Usage()
+	outcome.Usage.CPUMS = milliseconds(max(0, cpu-in.before))
+	outcome.Usage.WallMS = milliseconds(outcome.Run)
+	outcome.Usage.MaxRSSBytes = rss
+	outcome.Notes = append(outcome.Notes, streams.notes...)
+	outcome.Notes = append(outcome.Notes, r.sendArtifacts(s, known, run.Limits)...)
+	return outcome, nil
+}
+
+// prepare writes the program and its files, and takes the inventory of what
+// is no artifact.
+func (r *Runner) prepare(lang language, run wire.Run) (artifact.Inventory, error) {
+	root, err := os.OpenRoot(r.config.WorkDir)
+	if err != nil {
+		return nil, fmt.Errorf("opening the working directory: %w", err)
+	}
+	defer func() { _ = root.Close() }()
+	for i, f := range run.Files {
+		if dir := filepath.Dir(f.Path); dir != "." {
+			if err := root.MkdirAll(dir, 0o755); err != nil {
+				return nil, &invalidError{fmt.Errorf("files[%d].path: %w", i, err)}
+			}
+		}
+		if err := create(root, f.Path, f.Content); err != nil {
+			return nil, &invalidError{fmt.Errorf("files[%d]: %w", i, err)}
+		}
+	}
+	if err := create(root, lang.script, run.Code); err != nil {
+		return nil, &invalidError{fmt.Errorf("code: %w", err)}
+	}
+	return artifact.Take(r.config.WorkDir)
+}
+
+func create(root *os.Root, path string, content []byte) error {
+	f, err := root.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(content)
+	return errors.Join(err, f.Close())
+}
+
+// dismiss ends the waiting interpreters but keep: the program is to be alone.
+func (r *Runner) dismiss(keep *interpreter) {
+	for name, in := range r.warm {
+		if in != keep {
+			_ = unix.Kill(in.pid, unix.SIGKILL)
+			<-in.end
+			in.close()
+			delete(r.warm, name)
+		}
+	}
+	r.procs.ResetUsage()
+}
+
+// begin makes the program run: in the interpreter that waits for it, or in a
+// new one.
+func (r *Runner) begin(lang language, run wire.Run) (*interpreter, error) {
+	env := maps.Clone(r.config.Env)
+	maps.Copy(env, run.Env)
+	if in := r.warm[lang.name]; in != nil && lang.takesWarm(run.Env) {
+		r.dismiss(in)
+		delete(r.warm, lang.name)
+		if err := in.handOver(run.Args, env); err != nil {
+			in.close()
+			return nil, err
+		}
+		return in, nil
+	}
+	r.dismiss(nil)
+	in, err := startCold(r.procs, lang, run.Args, environ(env), r.config.WorkDir)
+	if err != nil {
+		var path *fs.PathError
+		if errors.As(err, &path) || strings.Contains(err.Error(), "argument list too long") {
+			err = &invalidError{err}
+		}
+		return nil, err
+	}
+	return in, nil
+}
+
+// await waits for the first reason to end the program.
+func await(ctx context.Context, end <-chan exit, exceeded <-chan struct{}, timeout time.Duration) (cause, exit) {
+	timer := time.NewTimer(timeout)
+	defer timer.Stop()
+	select {
+	case e := <-end:
+		return causeExit, e
+	case <-timer.C:
+		return causeTimeout, exit{}
+	case <-exceeded:
+		return causeOutput, exit{}
+	case <-ctx.Done():
+		return causeCancel, exit{}
+	}
+}
+
+func (r *Runner) sendArtifacts(s *wire.Server, known artifact.Inventory, limits wire.Limits) []string {
+	found, notes := artifact.Collect(r.config.WorkDir, known, artifact.Limits{Count: limits.Artifacts, Bytes: limits.ArtifactBytes})
+	for _, a := range found {
+		if s.Artifact(a) != nil {
+			break // the exit will fail for the same reason
+		}
+	}
+	return notes
+}
+
+func environ(env map[string]string) []string {
+	list := make([]string, 0, len(env)+2)
+	for name, value := range env {
+		list = append(list, name+"="+value)
+	}
+	return list
+}
+
+func milliseconds(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
