@@ -1,0 +1,80 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"time"
+)
+
+const (
+	// lateRequest is how long after the start of a shutdown a request that
+	// was not complete yet may still arrive.
+	lateRequest = time.Second
+	// lastWords is how long handlers may take to say goodbye once their
+	// contexts have ended, before their connections are closed.
+	lastWords = time.Second
+	// stubborn is how long Serve waits for handlers that go on after that.
+	stubborn = 5 * time.Second
+)
+
+// Serve answers requests on ln until ctx ends. It then stops accepting, lets
+// requests in flight end for the grace period, ends the contexts of those
+// that did not, with cause ErrShutdown, and closes their connections. It
+// returns nil when all this came to its end. Serve may be called once.
+func (s *Server) Serve(ctx context.Context, ln net.Listener) error {
+	watching := make(chan struct{})
+	go func() {
+		defer close(watching)
+		s.peers.run()
+	}()
+	served := make(chan error, 1)
+	go func() { served <- s.app.Listener(s.conns.listener(ln)) }()
+
+	var failed error
+	select {
+	case <-ctx.Done():
+	case failed = <-served:
+		if failed == nil {
+			failed = net.ErrClosed
+		}
+		failed = fmt.Errorf("accept connections: %w", failed)
+		served <- nil
+	}
+	err := s.shutdown()
+	<-served
+	s.cut(ErrShutdown)
+	s.peers.close()
+	<-watching
+	return errors.Join(failed, err)
+}
+
+func (s *Server) shutdown() error {
+	close(s.draining)
+	s.conns.drain(time.Now().Add(lateRequest))
+	grace, cancel := context.WithTimeout(context.Background(), s.config.Grace)
+	defer cancel()
+	// An error says that the grace period passed, or that the listener was
+	// closed already; what matters is whether connections are left.
+	_ = s.app.ShutdownWithContext(grace)
+	if s.conns.wait(grace) {
+		return nil
+	}
+	s.log.Warn("cutting requests that outlived the grace period", "connections", s.conns.count())
+	s.cut(ErrShutdown)
+	if s.waitFor(lastWords) {
+		return nil
+	}
+	s.conns.closeAll()
+	if s.waitFor(stubborn) {
+		return nil
+	}
+	return fmt.Errorf("%d connections are still being served after their end", s.conns.count())
+}
+
+func (s *Server) waitFor(d time.Duration) bool {
+	ctx, cancel := context.WithTimeout(context.Background(), d)
+	defer cancel()
+	return s.conns.wait(ctx)
+}

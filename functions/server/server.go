@@ -1,0 +1,146 @@
+// Package server is the HTTP server that the functions share, on fiber. What
+// it promises to every handler registered on its App:
+//
+//   - Context ends when the client's connection closes or is reset, when the
+//     server is cut at shutdown, and when the exchange is over; its cause says
+//     which (ErrPeerGone, ErrShutdown, ErrDone).
+//   - A returned error becomes a problem document: an *execution.Problem as
+//     it is, a *fiber.Error by its code, anything else as status 500 without
+//     its text. A panic is logged and answered the same way.
+//   - Requests from other origins and for foreign hosts do not get through.
+//   - Bodies, headers and the time to send them are bounded; a client that
+//     stops reading is cut after WriteTimeout, however long a stream lives.
+package server
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"github.com/gofiber/fiber/v2"
+	"github.com/valyala/fasthttp"
+)
+
+// Causes with which a request's context ends.
+var (
+	// ErrPeerGone: the client closed or reset its connection, or stopped
+	// reading.
+	ErrPeerGone = errors.New("the client is gone")
+	// ErrShutdown: the server's grace period is over.
+	ErrShutdown = errors.New("the server is shutting down")
+	// ErrDone: the response is complete.
+	ErrDone = errors.New("the exchange is complete")
+)
+
+// Config is how a server behaves. The zero value serves loopback hosts with
+// the defaults named at each field.
+type Config struct {
+	// Logger takes access and error logs; slog.Default() when nil.
+	Logger *slog.Logger
+	// BodyLimit bounds a request's body in bytes; 4 MiB.
+	BodyLimit int
+	// Connections bounds what is served at once; 4096.
+	Connections int
+	// HeaderTimeout bounds the time for a request's header, 10 s, and
+	// BodyTimeout the time for its body after that, 30 s.
+	HeaderTimeout time.Duration
+	BodyTimeout   time.Duration
+	// IdleTimeout is how long a kept-alive connection may rest; 75 s.
+	IdleTimeout time.Duration
+	// WriteTimeout bounds the write of a plain response and of each piece of
+	// a streamed one; 30 s.
+	WriteTimeout time.Duration
+	// PingInterval is the longest silence on an event stream; 8 s.
+	PingInterval time.Duration
+	// Grace is how long requests in flight may go on after shutdown began;
+	// 10 s. What is left then is cut.
+	Grace time.Duration
+	// AllowedHosts lists what a request's Host may be: a name without port
+	// stands for any port, "*" for any host. Empty means the loopback names.
+	AllowedHosts []string
+	// AllowedOrigins lists origins, beside the server's own, that may send
+	// requests, such as "https://chat.example.com"; "*" stands for any.
+	AllowedOrigins []string
+	// Quiet lists paths whose requests are logged at debug level only.
+	Quiet []string
+}
+
+func (c Config) withDefaults() Config {
+	if c.Logger == nil {
+		c.Logger = slog.Default()
+	}
+	setDefault(&c.BodyLimit, 4<<20)
+	setDefault(&c.Connections, 4096)
+	setDefault(&c.HeaderTimeout, 10*time.Second)
+	setDefault(&c.BodyTimeout, 30*time.Second)
+	setDefault(&c.IdleTimeout, 75*time.Second)
+	setDefault(&c.WriteTimeout, 30*time.Second)
+	setDefault(&c.PingInterval, 8*time.Second)
+	setDefault(&c.Grace, 10*time.Second)
+	return c
+}
+
+func setDefault[T int | time.Duration](v *T, d T) {
+	if *v <= 0 {
+		*v = d
+	}
+}
+
+// Server serves one App on one listener.
+type Server struct {
+	config Config
+	log    *slog.Logger
+	app    *fiber.App
+	guard  *guard
+	peers  *peers
+	conns  *conns
+
+	// base is the parent of every request's context; cut ends it.
+	base context.Context
+	cut  context.CancelCauseFunc
+	// draining is closed when shutdown begins.
+	draining chan struct{}
+}
+
+// New returns a server without routes. Its resources are released by Serve.
+func New(config Config) (*Server, error) {
+	config = config.withDefaults()
+	g, err := newGuard(config.AllowedHosts, config.AllowedOrigins)
+	if err != nil {
+		return nil, err
+	}
+	p, err := newPeers()
+	if err != nil {
+		return nil, fmt.Errorf("watch for closed connections: %w", err)
+	}
+	s := &Server{config: config, log: config.Logger, guard: g, peers: p, conns: newConns(), draining: make(chan struct{})}
+	s.base, s.cut = context.WithCancelCause(context.Background())
+	s.app = fiber.New(fiber.Config{
+		AppName:                      "preheat",
+		BodyLimit:                    config.BodyLimit,
+		Concurrency:                  config.Connections,
+		ReadTimeout:                  config.HeaderTimeout,
+		WriteTimeout:                 config.WriteTimeout,
+		IdleTimeout:                  config.IdleTimeout,
+		ReadBufferSize:               16 << 10,
+		DisablePreParseMultipartForm: true,
+		DisableStartupMessage:        true,
+		ErrorHandler:                 s.transportError,
+		// Strings that handlers take from a request outlive it, in
+		// streams and logs.
+		Immutable: true,
+	})
+	transport := s.app.Server()
+	transport.CloseOnShutdown = true
+	transport.ConnState = s.conns.state
+	transport.HeaderReceived = func(*fasthttp.RequestHeader) fasthttp.RequestConfig {
+		return fasthttp.RequestConfig{ReadTimeout: config.BodyTimeout}
+	}
+	s.app.Use(s.exchange, s.guard.check)
+	return s, nil
+}
+
+// App is where the routes go, before Serve is called.
+func (s *Server) App() *fiber.App { return s.app }

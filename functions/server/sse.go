@@ -1,0 +1,119 @@
+package server
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"sync"
+	"time"
+
+	"github.com/gofiber/fiber/v2"
+
+	"github.com/preheat-dev/preheat/api/execution"
+)
+
+// SetEventHeaders sets the headers of an event stream on c's response, those
+// that keep proxies from holding it back among them.
+func SetEventHeaders(c *fiber.Ctx) {
+	c.Set(fiber.HeaderContentType, execution.MediaSSE)
+	c.Set(fiber.HeaderCacheControl, "no-cache, no-transform")
+	c.Set("X-Accel-Buffering", "no")
+}
+
+// Stream answers c with a stream of server-sent events, as StreamBytes does
+// with bytes. While produce sends nothing, a ping goes out every PingInterval.
+func Stream(c *fiber.Ctx, produce func(ctx context.Context, events *SSE) error) error {
+	SetEventHeaders(c)
+	return StreamBytes(c, func(ctx context.Context, w io.Writer) error {
+		events := &SSE{w: w, last: time.Now()}
+		stop := make(chan struct{})
+		var pinger sync.WaitGroup
+		pinger.Go(func() { events.ping(exchangeFrom(ctx).server.config.PingInterval, stop) })
+		defer pinger.Wait()
+		defer close(stop)
+		return produce(ctx, events)
+	})
+}
+
+func exchangeFrom(ctx context.Context) *exchange { return ctx.Value(contextKey{}).(*exchange) }
+
+// SSE writes server-sent events, each of which is sent at once. It is safe for
+// use by several goroutines.
+type SSE struct {
+	mu   sync.Mutex
+	w    io.Writer
+	buf  bytes.Buffer
+	last time.Time
+}
+
+// Send sends one event with data as JSON, on one line.
+func (s *SSE) Send(event string, data any) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.buf.Reset()
+	s.buf.WriteString("event: ")
+	s.buf.WriteString(event)
+	s.buf.WriteString("\ndata: ")
+	e := json.NewEncoder(&s.buf)
+	e.SetEscapeHTML(false)
+	// The encoder ends its one line with a newline.
+	if err := e.Encode(data); err != nil {
+		return fmt.Errorf("encode event %s: %w", event, err)
+	}
+	s.buf.WriteByte('\n')
+	return s.flush()
+}
+
+// Frame sends a complete frame, blank line included, as it is.
+func (s *SSE) Frame(frame []byte) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.last = time.Now()
+	if _, err := s.w.Write(frame); err != nil {
+		return fmt.Errorf("send frame: %w", err)
+	}
+	return nil
+}
+
+const keepBuffer = 64 << 10
+
+func (s *SSE) flush() error {
+	s.last = time.Now()
+	_, err := s.w.Write(s.buf.Bytes())
+	if s.buf.Cap() > keepBuffer {
+		s.buf = bytes.Buffer{}
+	}
+	if err != nil {
+		return fmt.Errorf("send event: %w", err)
+	}
+	return nil
+}
+
+func (s *SSE) idle() time.Duration {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return time.Since(s.last)
+}
+
+// ping sends a ping whenever nothing was sent for interval, until stop.
+func (s *SSE) ping(interval time.Duration, stop <-chan struct{}) {
+	timer := time.NewTimer(interval)
+	defer timer.Stop()
+	for {
+		select {
+		case <-stop:
+			return
+		case <-timer.C:
+		}
+		if left := interval - s.idle(); left > 0 {
+			timer.Reset(left)
+			continue
+		}
+		if s.Send(execution.EventPing, struct{}{}) != nil {
+			return
+		}
+		timer.Reset(interval)
+	}
+}
