@@ -1,0 +1,105 @@
+import { useState } from 'react';
+import type { RichResult } from '../api/types';
+import { formatBytes } from '../format';
+import classes from './RichResults.module.css';
+
+export function RichResults({ results }: { results: RichResult[] }) {
+  if (results.length === 0) return null;
+  return (
+    <div className={classes.results}>
+      {results.map((result, i) => (
+        <ResultView key={i} result={result} number={i + 1} />
+      ))}
+    </div>
+  );
+}
+
+function ResultView({ result, number }: { result: RichResult; number: number }) {
+  switch (result.mime) {
+    case 'image/png':
+    case 'image/jpeg':
+    case 'image/gif':
+    case 'image/webp':
+      return <Picture src={`data:${result.mime};base64,${result.data}`} number={number} />;
+    case 'image/svg+xml':
+      // As an image an SVG can neither run scripts nor fetch anything.
+      return <Picture src={svgURL(result.data)} number={number} />;
+    case 'text/html':
+      return <HtmlFrame html={result.data} number={number} />;
+    case 'application/json':
+      return <pre className={classes.text}>{prettyJSON(result.data)}</pre>;
+  }
+  if (result.mime.startsWith('text/')) return <pre className={classes.text}>{result.data}</pre>;
+  return (
+    <p className={classes.unknown}>
+      A result of type {result.mime} ({formatBytes(result.data.length)}) that the page cannot show.
+    </p>
+  );
+}
+
+function Picture({ src, number }: { src: string; number: number }) {
+  const [broken, setBroken] = useState(false);
+  if (broken) return <p className={classes.unknown}>Figure {number} is not a valid picture.</p>;
+  return (
+    <a
+      className={classes.picture}
+      href={src}
+      download={`figure-${number}.${src.startsWith('data:image/svg') ? 'svg' : 'png'}`}
+      title="Download this figure"
+    >
+      <img src={src} alt={`Figure ${number} that the program drew`} onError={() => setBroken(true)} />
+    </a>
+  );
+}
+
+/** SVG comes as base64 or, from a server that counts it as text, as it is. */
+function svgURL(data: string): string {
+  return data.trimStart().startsWith('<')
+    ? `data:image/svg+xml;charset=utf-8,${encodeURIComponent(data)}`
+    : `data:image/svg+xml;base64,${data}`;
+}
+
+const framePolicy = "default-src 'none'; style-src 'unsafe-inline'; img-src data:";
+
+const frameStyle = `
+  :root { color-scheme: light; }
+  body { margin: 12px; font: 14px/1.5 system-ui, sans-serif; color: #211d19; background: #fff; }
+  table { border-collapse: collapse; border: 0; font-variant-numeric: tabular-nums; }
+  th, td { padding: 4px 12px; text-align: right; border: 0; border-bottom: 1px solid #e4dfd7; }
+  th { font-weight: 600; }
+`;
+
+const tallestFrame = 480;
+
+/**
+ * HTML that a program made. The frame runs no scripts and loads nothing; it
+ * shares the page's origin only so that its height can be read, which without
+ * scripts gives it nothing.
+ */
+function HtmlFrame({ html, number }: { html: string; number: number }) {
+  const [height, setHeight] = useState(120);
+  const source =
+    `<!doctype html><meta http-equiv="Content-Security-Policy" content="${framePolicy}">` +
+    `<style>${frameStyle}</style><body>${html}`;
+  return (
+    <iframe
+      className={classes.frame}
+      title={`Result ${number} as HTML`}
+      sandbox="allow-same-origin"
+      srcDoc={source}
+      style={{ height }}
+      onLoad={(e) => {
+        const root = e.currentTarget.contentDocument?.documentElement;
+        if (root) setHeight(Math.min(tallestFrame, root.scrollHeight + 2));
+      }}
+    />
+  );
+}
+
+function prettyJSON(data: string): string {
+  try {
+    return JSON.stringify(JSON.parse(data), null, 2);
+  } catch {
+    return data;
+  }
+}
