@@ -50,9 +50,9 @@ type Limits struct {
 type Inventory map[string]identity
 
 type identity struct {
-	ino          uint64
-	size         int64
-	mtime, ctime unix.StatxTimestamp
+	ino   uint64
+	size  int64
+	mtime unix.StatxTimestamp
 }
 
 // Take returns the inventory of the regular files below dir.
@@ -68,7 +68,7 @@ func Take(dir string) (Inventory, error) {
 }
 
 func identify(st *unix.Statx_t) identity {
-	return identity{ino: st.Ino, size: int64(st.Size), mtime: st.Mtime, ctime: st.Ctime}
+	return identity{ino: st.Ino, size: int64(st.Size), mtime: st.Mtime}
 }
 
 // Collect returns the files below dir that known does not hold as they are, in

@@ -1,0 +1,76 @@
+# Preheat. `make run` and `make test` need nothing but a Debian-like machine.
+
+SHELL      := /bin/bash
+GO         ?= go
+BUILD      := build
+CACHE      := $(shell if [ "$$(id -u)" = 0 ]; then echo /var/cache/preheat; else echo "$${XDG_CACHE_HOME:-$$HOME/.cache}/preheat"; fi)
+GO_SOURCES  = $(shell git ls-files -co --exclude-standard '*.go' go.mod go.sum api/execution/openapi.yaml)
+UI_SOURCES  = $(shell git ls-files -co --exclude-standard ui ':!ui/dist' ':!ui/*.go')
+HARNESS     = $(shell git ls-files -co --exclude-standard functions/runner/harness)
+
+export CACHE
+
+.DEFAULT_GOAL := help
+
+.PHONY: help
+help: ## List the targets
+	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | sort | column -t -s "$$(printf '\t')"
+
+.PHONY: run
+run: deps build ## Install what is missing, build, and serve on 127.0.0.1:8080
+	exec $(BUILD)/bin/preheat
+
+.PHONY: deps
+deps: ## Install what building and running needs
+	@config/tools/prepare.sh run
+
+.PHONY: build
+build: $(BUILD)/bin/preheat $(BUILD)/bin/runc $(BUILD)/runner/runner $(BUILD)/sandbox ## Build everything that runs
+
+$(BUILD)/bin/preheat: $(GO_SOURCES) ui/dist/index.html
+	$(GO) build -trimpath -o $@ ./functions/standalone
+
+# The runner is PID 1 of sandboxes that have no C library of this machine's.
+$(BUILD)/runner/runner: $(GO_SOURCES) $(HARNESS)
+	@mkdir -p $(@D)
+	cp -r functions/runner/harness/. $(@D)/
+	CGO_ENABLED=0 $(GO) build -trimpath -ldflags '-s -w' -o $@ ./functions/runner/cmd
+	chmod -R a+rX $(@D)
+
+$(BUILD)/bin/runc: config/tools/runc/go.mod config/tools/runc.sh
+	@mkdir -p $(@D)
+	config/tools/runc.sh $@
+
+.PHONY: $(BUILD)/sandbox
+$(BUILD)/sandbox:
+	@mkdir -p $(@D)
+	@ln -sfn "$$(PREHEAT_CACHE=$(CACHE) config/images/sandbox.sh)" $@
+
+ui/dist/index.html: $(UI_SOURCES)
+	cd ui && npm ci --no-audit --no-fund && npm run build
+	@touch $@
+
+.PHONY: test
+test: ## Set everything up and run every test
+	tests/run.sh
+
+.PHONY: test-fast
+test-fast: ui/dist/index.html ## Run the tests that need neither sandboxes nor a cluster
+	$(GO) test $$($(GO) list ./... | grep -v /tests/)
+
+.PHONY: lint
+lint: ## Check format and common mistakes
+	@test -z "$$(gofmt -l $$(git ls-files '*.go'))" || { gofmt -l $$(git ls-files '*.go'); exit 1; }
+	$(GO) vet ./...
+	$(GO) tool staticcheck ./...
+
+.PHONY: bench
+bench: deps build ## Measure this machine's sandboxes: build/bench/local.json
+	$(GO) run ./tests/bench -out $(BUILD)/bench/local.json
+
+.PHONY: clean
+clean: ## Remove what was built here; caches stay in $(CACHE)
+	rm -rf $(BUILD) ui/node_modules tests/browser/node_modules
+	find ui/dist -mindepth 1 ! -name .gitkeep -delete
+
+include config/make/*.mk

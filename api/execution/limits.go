@@ -1,0 +1,73 @@
+package execution
+
+import "math"
+
+// ServerLimits is what a server allows, as GET /v1/limits shows it. Sizes are
+// in bytes.
+type ServerLimits struct {
+	// Default is used where a request leaves a limit out, Maximum is the most
+	// that it may ask for.
+	Default Limits `json:"default"`
+	Maximum Limits `json:"maximum"`
+	// BodyBytes bounds a request's body.
+	BodyBytes int64 `json:"body_bytes"`
+	// Files and FileBytes bound the input files, all together.
+	Files     int   `json:"files"`
+	FileBytes int64 `json:"file_bytes"`
+	// Artifacts and ArtifactBytes bound the artifacts of a result.
+	Artifacts     int   `json:"artifacts"`
+	ArtifactBytes int64 `json:"artifact_bytes"`
+	// Results and ResultBytes bound the rich results of a result.
+	Results     int   `json:"results"`
+	ResultBytes int64 `json:"result_bytes"`
+	// QueueSeconds is how long a request waits for a sandbox.
+	QueueSeconds float64 `json:"queue_seconds"`
+	// CPUs and Processes are what each sandbox has.
+	CPUs      float64 `json:"cpus"`
+	Processes int64   `json:"processes"`
+}
+
+// DefaultLimits are the limits of a server that is not configured.
+func DefaultLimits() ServerLimits {
+	const mib = 1 << 20
+	return ServerLimits{
+		Default:   Limits{TimeoutSeconds: 30, OutputBytes: mib, TotalOutputBytes: 64 * mib, MemoryBytes: 512 * mib},
+		Maximum:   Limits{TimeoutSeconds: 300, OutputBytes: 16 * mib, TotalOutputBytes: 1024 * mib, MemoryBytes: 512 * mib},
+		BodyBytes: 4 * mib, Files: 100, FileBytes: 16 * mib,
+		Artifacts: 20, ArtifactBytes: 16 * mib, Results: 50, ResultBytes: 16 * mib,
+		QueueSeconds: 10, CPUs: 1, Processes: 128,
+	}
+}
+
+// minMemory is the least memory in which the interpreters start, in bytes.
+const minMemory = 32 << 20
+
+// resolve returns the limits that a request for l gets, or a problem about the
+// first one that is not allowed.
+func (s ServerLimits) resolve(l Limits) (Limits, *Problem) {
+	d, m := s.Default, s.Maximum
+	switch {
+	case l.TimeoutSeconds == 0:
+		l.TimeoutSeconds = d.TimeoutSeconds
+	case math.IsNaN(l.TimeoutSeconds) || l.TimeoutSeconds < 0.001 || l.TimeoutSeconds > m.TimeoutSeconds:
+		return l, Invalid("limits.timeout_seconds", "The timeout must be from 0.001 to %g seconds.", m.TimeoutSeconds)
+	}
+	whole := []struct {
+		field              string
+		value              *int64
+		standard, min, max int64
+	}{
+		{"limits.output_bytes", &l.OutputBytes, d.OutputBytes, 1, m.OutputBytes},
+		{"limits.total_output_bytes", &l.TotalOutputBytes, d.TotalOutputBytes, 1, m.TotalOutputBytes},
+		{"limits.memory_bytes", &l.MemoryBytes, d.MemoryBytes, minMemory, m.MemoryBytes},
+	}
+	for _, w := range whole {
+		switch {
+		case *w.value == 0:
+			*w.value = w.standard
+		case *w.value < w.min || *w.value > w.max:
+			return l, Invalid(w.field, "The value must be from %d to %d bytes.", w.min, w.max)
+		}
+	}
+	return l, nil
+}

@@ -1,0 +1,96 @@
+#!/bin/bash
+# Builds the sandbox's root file system from config/images/python/Containerfile,
+# once for each content of that folder, with buildah, podman or docker.
+#
+#   sandbox.sh          build if needed, print the folder
+#   sandbox.sh path     print the folder
+#
+# The folder holds rootfs/, config.json (the image's configuration) and versions
+# (a language and its version on each line). PREHEAT_CACHE names the cache, BASE
+# an image to build on; without BASE, a Debian trixie is bootstrapped, so that no
+# registry is needed.
+set -euo pipefail
+
+here=$(cd "$(dirname "$0")" && pwd)
+context=$here/python
+if [ "$(id -u)" = 0 ]; then default=/var/cache/preheat; else default=${XDG_CACHE_HOME:-$HOME/.cache}/preheat; fi
+cache=${PREHEAT_CACHE:-$default}
+key=$({ cat "$0"; find "$context" -type f -print0 | sort -z | xargs -0 cat; echo "${BASE:-}"; } | sha256sum | cut -c1-16)
+out=$cache/sandbox-$key
+
+if [ "${1:-}" = path ] || [ -e "$out/versions" ]; then
+  echo "$out"
+  exit
+fi
+
+say() { echo "sandbox image: $*" >&2; }
+mkdir -p "$cache"
+exec 9>"$cache/sandbox.lock"
+flock 9
+if [ -e "$out/versions" ]; then
+  echo "$out"
+  exit
+fi
+
+tool=
+for candidate in buildah podman docker; do
+  if command -v $candidate >/dev/null && { [ $candidate != docker ] || docker info >/dev/null 2>&1; }; then
+    tool=$candidate
+    break
+  fi
+done
+[ -n "$tool" ] || { say "buildah, podman or docker is needed (on Debian: apt-get install buildah)"; exit 1; }
+
+work=$(mktemp -d "$cache/build.XXXXXX")
+trap 'rm -rf "$work"' EXIT
+# A store of its own, which goes with the folder; vfs works on every file system.
+export STORAGE_DRIVER=vfs
+store=(--root "$work/store" --runroot "$work/run")
+tag=localhost/preheat-sandbox:$key
+base=localhost/preheat-base:$key
+
+if [ -z "${BASE:-}" ]; then
+  command -v mmdebstrap >/dev/null || { say "mmdebstrap is needed, or BASE, the name of a Debian trixie image"; exit 1; }
+  say "bootstrapping Debian trixie"
+  mmdebstrap --quiet --variant=minbase trixie "$work/base.tar" >&2
+fi
+
+say "building with $tool (a minute or two)"
+case $tool in
+buildah)
+  if [ -z "${BASE:-}" ]; then
+    c=$(buildah "${store[@]}" from scratch)
+    buildah "${store[@]}" add -q "$c" "$work/base.tar" / >/dev/null
+    buildah "${store[@]}" commit -q --rm "$c" "$base" >/dev/null
+  fi
+  buildah "${store[@]}" build --isolation chroot --build-arg BASE="${BASE:-$base}" -t "$tag" "$context" >&2
+  buildah "${store[@]}" inspect --type image "$tag" | jq .OCIv1.config >"$work/config.json"
+  c=$(buildah "${store[@]}" from "$tag")
+  m=$(buildah "${store[@]}" mount "$c")
+  mkdir "$work/rootfs"
+  cp -a "$m/." "$work/rootfs/"
+  buildah "${store[@]}" rm "$c" >/dev/null
+  ;;
+*)
+  if [ -z "${BASE:-}" ]; then $tool import "$work/base.tar" "$base" >/dev/null; fi
+  $tool build --build-arg BASE="${BASE:-$base}" -t "$tag" "$context" >&2
+  $tool inspect --type image --format '{{json .Config}}' "$tag" >"$work/config.json"
+  c=$($tool create "$tag")
+  mkdir "$work/rootfs"
+  $tool export "$c" | tar -C "$work/rootfs" -x
+  $tool rm "$c" >/dev/null
+  ;;
+esac
+
+# version PACKAGE: the upstream version of a package in the image.
+version() {
+  awk -v RS= -v name="$1" '$0 ~ "(^|\n)Package: " name "\n" { match($0, /\nVersion: [^\n]*/); v = substr($0, RSTART + 10, RLENGTH - 10); sub(/^[0-9]+:/, "", v); sub(/[-+][^-]*$/, "", v); sub(/\+.*/, "", v); print v }' "$work/rootfs/var/lib/dpkg/status"
+}
+printf 'python %s\njavascript %s\nbash %s\n' "$(version "$(readlink "$work/rootfs/usr/bin/python3")")" "$(version nodejs)" "$(version bash)" >"$work/versions"
+
+mkdir -p "$out"
+mv "$work/rootfs" "$work/config.json" "$out/"
+mv "$work/versions" "$out/"
+chmod 755 "$cache" "$out" "$out/rootfs"
+say "ready: $out"
+echo "$out"

@@ -1,0 +1,106 @@
+package execute
+
+import (
+	"time"
+
+	"github.com/preheat-dev/preheat/api/execution"
+	"github.com/preheat-dev/preheat/functions/runner/wire"
+)
+
+// Sink takes an execution's events while it runs, in order and from one
+// goroutine. Its methods must not block for long: the sandbox waits for them.
+type Sink interface {
+	Start(sandbox string)
+	Output(stream wire.Stream, data []byte, skipped int64)
+	Result(execution.RichResult)
+	Artifact(execution.Artifact)
+}
+
+// collector makes the result of an execution. With a sink it passes events on
+// and keeps none of them: memory is bounded by the limits either way.
+type collector struct {
+	sink     Sink
+	language string
+	started  bool
+	handed   time.Time // when the sandbox was claimed
+	began    time.Time
+	result   execution.Result
+	// streams are the kept bytes, counts what passed.
+	streams [2][]byte
+	counts  [2]execution.StreamTruncation
+}
+
+var _ wire.Sink = (*collector)(nil)
+
+func newCollector(sink Sink, p *execution.Program, began time.Time) *collector {
+	return &collector{sink: sink, language: p.Language, began: began, result: execution.Result{
+		Status: execution.StatusPlatformError, Results: []execution.RichResult{}, Artifacts: []execution.Artifact{}, Notes: []string{},
+	}}
+}
+
+// claimed notes the sandbox. Its warmth is the claim's work: the wait for it
+// is the queue.
+func (c *collector) claimed(name string, at time.Time) {
+	c.result.SandboxName = name
+	c.handed = at
+	c.result.TimingsMS.Queue = milliseconds(at.Sub(c.began))
+}
+
+// Started implements wire.Sink.
+func (c *collector) Started() {
+	c.started = true
+	if c.sink != nil {
+		c.sink.Start(c.result.SandboxName)
+	}
+}
+
+// Output implements wire.Sink.
+func (c *collector) Output(stream wire.Stream, data []byte, skipped int64) {
+	n := &c.counts[stream]
+	n.TotalBytes += skipped + int64(len(data))
+	n.CapturedBytes += int64(len(data))
+	if n.Truncated = n.Truncated || skipped > 0; !n.Truncated {
+		n.HeadBytes = n.CapturedBytes
+	}
+	if c.sink != nil {
+		c.sink.Output(stream, data, skipped)
+		return
+	}
+	c.streams[stream] = append(c.streams[stream], data...)
+}
+
+// Result implements wire.Sink.
+func (c *collector) Result(r execution.RichResult) {
+	if c.sink != nil {
+		c.sink.Result(r)
+		return
+	}
+	c.result.Results = append(c.result.Results, r)
+}
+
+// Artifact implements wire.Sink.
+func (c *collector) Artifact(a execution.Artifact) {
+	if c.sink != nil {
+		c.sink.Artifact(a)
+		return
+	}
+	c.result.Artifacts = append(c.result.Artifacts, a)
+}
+
+// finish completes the result. The counts are those of what arrived, which
+// hold even when the runner could not report its own.
+func (c *collector) finish(o wire.Outcome) {
+	r := &c.result
+	r.Status, r.ExitCode, r.Usage = o.Status, o.ExitCode, o.Usage
+	if o.Signal != "" {
+		r.Signal = &o.Signal
+	}
+	r.Truncated = execution.Truncated{Stdout: c.counts[wire.Stdout], Stderr: c.counts[wire.Stderr]}
+	if o.Truncated != (execution.Truncated{}) {
+		r.Truncated = o.Truncated
+	}
+	r.Stdout, r.StdoutBase64 = execution.Text(c.streams[wire.Stdout])
+	r.Stderr, r.StderrBase64 = execution.Text(c.streams[wire.Stderr])
+	r.Notes = append(r.Notes, o.Notes...)
+	r.TimingsMS.Start, r.TimingsMS.Run = milliseconds(o.Start), milliseconds(o.Run)
+}

@@ -1,0 +1,192 @@
+// Package execute runs programs in warm sandboxes. Executor.Execute is its one
+// entry point: what speaks HTTP, events or streams only translates to it and
+// from it. One call claims one sandbox, runs one program in it and gives it
+// back to be destroyed, whatever happens in between.
+package execute
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"github.com/preheat-dev/preheat/api/execution"
+	"github.com/preheat-dev/preheat/functions/execute/pool"
+	"github.com/preheat-dev/preheat/functions/runner/wire"
+)
+
+// overtime is how long after its own deadline a runner may still report.
+const overtime = 5 * time.Second
+
+// Executor runs programs.
+type Executor struct {
+	pool    pool.Pool
+	limits  execution.ServerLimits
+	metrics *Metrics
+	log     *slog.Logger
+}
+
+// New returns an executor that claims its sandboxes from p.
+func New(p pool.Pool, limits execution.ServerLimits, m *Metrics, log *slog.Logger) *Executor {
+	return &Executor{pool: p, limits: limits, metrics: m, log: log}
+}
+
+// Limits returns what a request may ask for.
+func (e *Executor) Limits() execution.ServerLimits { return e.limits }
+
+// Languages returns what the pools offer.
+func (e *Executor) Languages() []execution.Language {
+	languages := e.pool.Languages()
+	for i := range languages {
+		languages[i].Aliases = execution.Aliases(languages[i].Name)
+	}
+	return languages
+}
+
+// Check returns the program that r asks for, or a problem about r.
+func (e *Executor) Check(r *execution.Request) (*execution.Program, *execution.Problem) {
+	return r.Validate(e.Languages(), e.limits)
+}
+
+// Execute runs p and returns its result. What p yields goes to sink while it
+// runs: start is called first, once p has its sandbox and runs. id names the
+// execution in logs.
+//
+// The error is a *execution.Problem when the platform failed; the result then
+// holds what there was of it. When ctx ends, the program is killed at once;
+// the result then says so if the program had begun, else the error does.
+func (e *Executor) Execute(ctx context.Context, id string, p *execution.Program, sink Sink) (*execution.Result, error) {
+	began := time.Now()
+	e.metrics.inFlight.Inc()
+	defer e.metrics.inFlight.Dec()
+	result, err := e.execute(ctx, id, p, sink, began)
+	result.TimingsMS.Total = milliseconds(time.Since(began))
+	e.report(id, p, result, err)
+	return result, err
+}
+
+func (e *Executor) execute(ctx context.Context, id string, p *execution.Program, sink Sink, began time.Time) (*execution.Result, error) {
+	c := newCollector(sink, p, began)
+	timeout := time.Duration(p.Limits.TimeoutSeconds * float64(time.Second))
+	queue := time.Duration(e.limits.QueueSeconds * float64(time.Second))
+	sandbox, err := e.claim(ctx, pool.Claim{
+		Language: p.Language, Pool: p.Pool, ID: id, Deadline: began.Add(queue + timeout + 2*overtime),
+	}, queue)
+	claimed := time.Now()
+	if err != nil {
+		return &c.result, err
+	}
+	defer sandbox.Release()
+	c.claimed(sandbox.Name(), claimed)
+
+	runCtx, cancel := context.WithTimeoutCause(ctx, timeout+overtime, errOvertime)
+	defer cancel()
+	outcome, err := sandbox.Run(runCtx, e.run(p, timeout), c)
+	switch {
+	case err == nil:
+		c.finish(outcome)
+		return &c.result, nil
+	case ctx.Err() != nil && c.started:
+		c.finish(wire.Outcome{Status: execution.StatusCancelled, ExitCode: 137, Signal: "SIGKILL", Run: time.Since(claimed)})
+		return &c.result, nil
+	}
+	c.finish(wire.Outcome{Status: execution.StatusPlatformError, Run: time.Since(claimed)})
+	return &c.result, e.runProblem(ctx, err)
+}
+
+// claim waits for a sandbox for as long as the queue allows.
+func (e *Executor) claim(ctx context.Context, want pool.Claim, queue time.Duration) (pool.Sandbox, error) {
+	waiting, cancel := context.WithTimeout(ctx, queue)
+	defer cancel()
+	sandbox, err := e.pool.Claim(waiting, want)
+	if err == nil {
+		return sandbox, nil
+	}
+	if ctx.Err() != nil {
+		return nil, gone(ctx)
+	}
+	return nil, e.claimProblem(want, err)
+}
+
+func (e *Executor) claimProblem(want pool.Claim, err error) *execution.Problem {
+	var problem *execution.Problem
+	switch {
+	case errors.Is(err, pool.ErrNoSandbox):
+		problem = execution.NewProblem(execution.ProblemNoSandbox, "All sandboxes for %s are in use; none became free within %g seconds.", want.Language, e.limits.QueueSeconds)
+		problem.RetryAfterSeconds = 1
+	case errors.Is(err, pool.ErrOverQuota):
+		problem = execution.NewProblem(execution.ProblemOverQuota, "The cluster's quota does not allow another sandbox for now.")
+		problem.RetryAfterSeconds = 5
+	case errors.Is(err, pool.ErrUnknownPool):
+		problem = execution.NewProblem(execution.ProblemNotFound, "There is no pool %q.", want.Pool)
+		problem.Field = "pool"
+	case errors.Is(err, pool.ErrUnknownLanguage):
+		problem = execution.NewProblem(execution.ProblemNotFound, "The pool does not offer the language %q.", want.Language)
+		problem.Field = "language"
+	case errors.Is(err, pool.ErrClosed):
+		problem = execution.NewProblem(execution.ProblemNotReady, "The server is shutting down.")
+		problem.RetryAfterSeconds = 1
+	default:
+		e.log.Error("A claim failed", "execution", want.ID, "error", err)
+		problem = execution.NewProblem(execution.ProblemInternal, "No sandbox could be claimed.")
+	}
+	return problem
+}
+
+var errOvertime = errors.New("the sandbox did not report in time")
+
+func (e *Executor) runProblem(ctx context.Context, err error) *execution.Problem {
+	var failure *wire.Failure
+	switch {
+	case ctx.Err() != nil:
+		return gone(ctx)
+	case errors.As(err, &failure) && failure.Code == wire.FailureInvalid:
+		return execution.NewProblem(execution.ProblemInvalidValue, "The sandbox cannot run this: %s.", failure.Detail)
+	case errors.Is(err, errOvertime):
+		return execution.NewProblem(execution.ProblemDeadline, "The sandbox did not report within %s after the program's deadline.", overtime)
+	case errors.Is(err, pool.ErrSandboxLost):
+		return execution.NewProblem(execution.ProblemSandboxLost, "The sandbox ended before it reported how the program ended.")
+	}
+	e.log.Error("A run failed", "error", err)
+	return execution.NewProblem(execution.ProblemInternal, "The sandbox failed to run the program.")
+}
+
+// gone is the problem of an execution whose caller no longer waits for it.
+func gone(ctx context.Context) *execution.Problem {
+	return execution.NewProblem(execution.ProblemNotReady, "The execution was abandoned: %s.", context.Cause(ctx))
+}
+
+// run is what the runner is asked to do.
+func (e *Executor) run(p *execution.Program, timeout time.Duration) wire.Run {
+	r := wire.Run{
+		Language: p.Language, Code: p.Code, Stdin: p.Stdin, Args: p.Args, Env: p.Env,
+		Limits: wire.Limits{
+			Timeout: timeout, Output: p.Limits.OutputBytes, TotalOutput: p.Limits.TotalOutputBytes,
+			Artifacts: e.limits.Artifacts, ArtifactBytes: e.limits.ArtifactBytes,
+			Results: e.limits.Results, ResultBytes: e.limits.ResultBytes,
+		},
+	}
+	if p.Limits.MemoryBytes != e.limits.Default.MemoryBytes {
+		r.Limits.Memory = p.Limits.MemoryBytes
+	}
+	for _, f := range p.Files {
+		r.Files = append(r.Files, wire.File{Path: f.Path, Content: f.Content})
+	}
+	return r
+}
+
+func (e *Executor) report(id string, p *execution.Program, r *execution.Result, err error) {
+	e.metrics.observe(p.Language, r, err)
+	attrs := []any{
+		"execution", id, "language", p.Language, "sandbox", r.SandboxName, "status", r.Status, "exit_code", r.ExitCode,
+		"queue_ms", r.TimingsMS.Queue, "run_ms", r.TimingsMS.Run, "total_ms", r.TimingsMS.Total,
+	}
+	if err != nil {
+		e.log.Warn("Execution failed", append(attrs, "error", fmt.Sprint(err))...)
+		return
+	}
+	e.log.Info("Execution ended", attrs...)
+}
+
+func milliseconds(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }

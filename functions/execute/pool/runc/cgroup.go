@@ -1,0 +1,99 @@
+package runc
+
+import (
+	"errors"
+	"fmt"
+	"hash/fnv"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strconv"
+
+	"github.com/preheat-dev/preheat/functions/runner"
+)
+
+// cgroupParent is the cgroup of all sandboxes of one state folder, so that
+// several servers on a machine can tell theirs apart.
+func cgroupParent(stateDir string) string {
+	h := fnv.New32a()
+	_, _ = h.Write([]byte(stateDir))
+	return fmt.Sprintf("/preheat-%08x", h.Sum32())
+}
+
+func cgroupPath(stateDir, name string) string { return filepath.Join(cgroupParent(stateDir), name) }
+
+// memoryDir is the folder of a sandbox's memory cgroup.
+func (m *containers) memoryDir(name string) string {
+	path := cgroupPath(m.config.StateDir, name)
+	if m.host.Unified {
+		return filepath.Join(cgroupRoot, path)
+	}
+	return filepath.Join(cgroupRoot, "memory", path)
+}
+
+// setMemory changes a sandbox's memory limit, in bytes.
+func (m *containers) setMemory(name string, limit int64) error {
+	if !m.host.Cgroups {
+		return nil
+	}
+	file := "memory.limit_in_bytes"
+	if m.host.Unified {
+		file = "memory.max"
+	}
+	path := filepath.Join(m.memoryDir(name), file)
+	if err := os.WriteFile(path, []byte(strconv.FormatInt(limit, 10)), 0); err != nil {
+		return fmt.Errorf("setting the memory limit: %w", err)
+	}
+	return nil
+}
+
+// oomKills is how many processes of a sandbox were killed for memory, seen
+// from outside: the runner may have been one of them.
+func (m *containers) oomKills(name string) int64 {
+	file := "memory.oom_control"
+	if m.host.Unified {
+		file = "memory.events"
+	}
+	text, err := os.ReadFile(filepath.Join(m.memoryDir(name), file))
+	if err != nil {
+		return 0
+	}
+	n, _ := runner.ParseOOMKills(string(text))
+	return n
+}
+
+// removeCgroups kills what is left in the cgroups of a state folder and
+// removes them.
+func removeCgroups(stateDir string, unified bool) error {
+	roots := []string{cgroupRoot}
+	if !unified {
+		var err error
+		if roots, err = filepath.Glob(filepath.Join(cgroupRoot, "*")); err != nil {
+			return err
+		}
+	}
+	var problems []error
+	for _, root := range roots {
+		problems = append(problems, removeCgroup(filepath.Join(root, cgroupParent(stateDir))))
+	}
+	return errors.Join(problems...)
+}
+
+// removeCgroup removes one cgroup and those in it, the innermost first.
+func removeCgroup(dir string) error {
+	entries, err := os.ReadDir(dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	for _, e := range entries {
+		if e.IsDir() {
+			if err := removeCgroup(filepath.Join(dir, e.Name())); err != nil {
+				return err
+			}
+		}
+	}
+	return removeEmptied(dir)
+}

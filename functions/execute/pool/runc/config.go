@@ -1,0 +1,151 @@
+// Package runc keeps warm sandboxes as runc containers on this machine. It
+// implements pool.Pool.
+//
+// Every sandbox is a container of its own over a shared read-only root file
+// system: user, pid, mount, network, ipc, uts and cgroup namespaces, a range
+// of host ids that no other sandbox has, no capabilities, a seccomp filter, a
+// network with nothing but loopback, small tmpfs mounts, and cgroup limits.
+// PID 1 is functions/runner, reached by a socket pair that this process made:
+// nothing else can connect to it, and it ends when this process does.
+package runc
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	ocispec "github.com/opencontainers/runtime-spec/specs-go"
+
+	"github.com/preheat-dev/preheat/controller/warmpool/plan"
+)
+
+// Config is how the pools are set up.
+type Config struct {
+	// Runc is the runc binary.
+	Runc string
+	// StateDir holds bundles and runc's own state; one process at a time
+	// uses it. It should be on a tmpfs.
+	StateDir string
+	// Image is the folder of the root file system; see Image.
+	Image string
+	// RunnerDir is mounted at /opt/preheat: the runner and its harness.
+	RunnerDir string
+	Pools     []PoolConfig
+	Limits    SandboxLimits
+	// MaxSandboxes bounds the sandboxes of a pool that exist at once, those
+	// in use included.
+	MaxSandboxes int
+	// MaxCreating bounds the sandboxes of a pool that are made at once.
+	MaxCreating int
+	// WarmTimeout bounds how long it may take to make one.
+	WarmTimeout time.Duration
+	// MaxAge is the age at which a warm sandbox is replaced; 0 means never.
+	MaxAge time.Duration
+}
+
+// PoolConfig is one warm pool.
+type PoolConfig struct {
+	Name string
+	// Size is the number of warm sandboxes to keep.
+	Size      int
+	Languages []string
+	// Warm names the languages whose interpreters are started ahead.
+	Warm []string
+	// Imports are modules that a warm Python has imported.
+	Imports []string
+}
+
+// SandboxLimits are what each sandbox may use.
+type SandboxLimits struct {
+	// Memory and Tmpfs are in bytes; Tmpfs is the size of each writable
+	// folder, and what is in it counts as memory.
+	Memory, Tmpfs int64
+	CPUs          float64
+	// Processes bounds processes and threads, the runner's included.
+	Processes int64
+	// OpenFiles bounds the descriptors of a process.
+	OpenFiles uint64
+}
+
+// Validate reports the first thing that is wrong with c.
+func (c *Config) Validate() error {
+	if len(c.Pools) == 0 {
+		return errors.New("no pools")
+	}
+	seen := map[string]bool{}
+	for _, p := range c.Pools {
+		switch {
+		case p.Name == "" || strings.ContainsFunc(p.Name, notNameRune) || len(p.Name) > 40:
+			return fmt.Errorf("pool %q: a name has 1 to 40 letters, digits and dashes", p.Name)
+		case seen[p.Name]:
+			return fmt.Errorf("pool %q is there twice", p.Name)
+		case p.Size < 0 || p.Size > c.MaxSandboxes:
+			return fmt.Errorf("pool %q: a size of %d is not within 0 and %d", p.Name, p.Size, c.MaxSandboxes)
+		case len(p.Languages) == 0:
+			return fmt.Errorf("pool %q has no languages", p.Name)
+		}
+		seen[p.Name] = true
+	}
+	return nil
+}
+
+func notNameRune(r rune) bool {
+	return (r < 'a' || r > 'z') && (r < '0' || r > '9') && r != '-'
+}
+
+// Image is a root file system that config/images has built: a folder with
+// rootfs/, config.json (the image's OCI configuration) and versions (a
+// language and its version on each line).
+type Image struct {
+	Rootfs   string
+	Env      []string
+	Versions map[string]string
+}
+
+// LoadImage reads the description of the image in dir.
+func LoadImage(dir string) (Image, error) {
+	im := Image{Rootfs: filepath.Join(dir, "rootfs"), Versions: map[string]string{}}
+	text, err := os.ReadFile(filepath.Join(dir, "config.json"))
+	if err != nil {
+		return Image{}, fmt.Errorf("the sandbox image is not built: %w", err)
+	}
+	var config struct {
+		Env []string `json:"Env"`
+	}
+	if err := json.Unmarshal(text, &config); err != nil {
+		return Image{}, fmt.Errorf("reading the sandbox image's configuration: %w", err)
+	}
+	im.Env = config.Env
+	versions, err := os.ReadFile(filepath.Join(dir, "versions"))
+	if err != nil {
+		return Image{}, fmt.Errorf("the sandbox image is incomplete: %w", err)
+	}
+	for line := range strings.Lines(string(versions)) {
+		name, version, _ := strings.Cut(strings.TrimSpace(line), " ")
+		im.Versions[name] = version
+	}
+	return im, nil
+}
+
+// idRange is the range of host ids that sandbox number slot is mapped to.
+// Neither useradd nor systemd hand out ids from 0x70000000 on
+// (systemd, UIDS-GIDS.md), so that nothing on the host belongs to them.
+func idRange(slot int) []ocispec.LinuxIDMapping {
+	const first, size = 0x70000000, 1 << 16
+	return []ocispec.LinuxIDMapping{{ContainerID: 0, HostID: uint32(first + slot*size), Size: size}}
+}
+
+// maxSlots is how many ranges there are.
+const maxSlots = 4096
+
+// state is the part of plan.State that does not change.
+func (c *Config) state(p PoolConfig) plan.State {
+	return plan.State{
+		Size: plan.Size{Replicas: p.Size}, Limit: c.MaxSandboxes, MaxCreating: c.MaxCreating,
+		WarmTimeout: c.WarmTimeout, MaxAge: c.MaxAge,
+	}
+}

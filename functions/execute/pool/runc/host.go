@@ -1,0 +1,126 @@
+package runc
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/user"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	gorunc "github.com/containerd/go-runc"
+	ocispec "github.com/opencontainers/runtime-spec/specs-go"
+	"golang.org/x/sys/unix"
+)
+
+// Host is what this machine lets the pool do.
+type Host struct {
+	// Root says that the process is root: everything works then.
+	Root bool
+	// Cgroups says that cgroups can be made, and Unified that they are v2.
+	Cgroups, Unified bool
+	// subUIDs and subGIDs are the caller's own id and its subordinate ids,
+	// for use without root.
+	subUIDs, subGIDs []ocispec.LinuxIDMapping
+}
+
+const cgroupRoot = "/sys/fs/cgroup"
+
+// DetectHost looks at this machine.
+func DetectHost() (Host, error) {
+	h := Host{Root: os.Geteuid() == 0}
+	var fs unix.Statfs_t
+	if err := unix.Statfs(cgroupRoot, &fs); err == nil {
+		h.Unified = fs.Type == unix.CGROUP2_SUPER_MAGIC
+	}
+	if h.Root {
+		h.Cgroups = h.Unified || isDir(filepath.Join(cgroupRoot, "memory"))
+		return h, nil
+	}
+	me, err := user.Current()
+	if err != nil {
+		return Host{}, fmt.Errorf("looking up the user: %w", err)
+	}
+	h.subUIDs = ownIDs("/etc/subuid", me.Username, os.Getuid())
+	h.subGIDs = ownIDs("/etc/subgid", me.Username, os.Getgid())
+	return h, nil
+}
+
+// Weaker lists, a sentence each, in what a sandbox on this machine is weaker
+// than it should be.
+func (h Host) Weaker() []string {
+	var list []string
+	if !h.Root {
+		list = append(list, "Without root all sandboxes share one range of host ids.")
+	}
+	if len(h.subUIDs) == 1 || len(h.subGIDs) == 1 {
+		list = append(list, "Without subordinate ids (/etc/subuid, /etc/subgid and the uidmap package) programs run as the user of this process, in a user namespace.")
+	}
+	if !h.Cgroups {
+		list = append(list, "Without cgroups nothing limits a sandbox's memory, processors and processes, and memory kills cannot be told from others.")
+	}
+	return list
+}
+
+func (h Host) uids(slot int) []ocispec.LinuxIDMapping { return h.ids(slot, h.subUIDs) }
+func (h Host) gids(slot int) []ocispec.LinuxIDMapping { return h.ids(slot, h.subGIDs) }
+
+func (h Host) ids(slot int, own []ocispec.LinuxIDMapping) []ocispec.LinuxIDMapping {
+	if h.Root {
+		return idRange(slot)
+	}
+	return own
+}
+
+// ownIDs maps the sandbox's root to the caller and the ids from 1 on to its
+// first subordinate range; without one, only the sandbox user to the caller.
+func ownIDs(file, name string, id int) []ocispec.LinuxIDMapping {
+	f, err := os.Open(file)
+	if err == nil {
+		defer func() { _ = f.Close() }()
+		for s := bufio.NewScanner(f); s.Scan(); {
+			part := strings.Split(s.Text(), ":")
+			if len(part) != 3 || (part[0] != name && part[0] != strconv.Itoa(id)) {
+				continue
+			}
+			first, err1 := strconv.ParseUint(part[1], 10, 32)
+			size, err2 := strconv.ParseUint(part[2], 10, 32)
+			if err1 == nil && err2 == nil && size > sandboxUser {
+				return []ocispec.LinuxIDMapping{
+					{ContainerID: 0, HostID: uint32(id), Size: 1}, {ContainerID: 1, HostID: uint32(first), Size: uint32(size)},
+				}
+			}
+		}
+	}
+	return []ocispec.LinuxIDMapping{{ContainerID: sandboxUser, HostID: uint32(id), Size: 1}}
+}
+
+// ErrRunc: the runc binary cannot be used.
+var ErrRunc = errors.New("unusable runc")
+
+// CheckRunc returns an error that wraps ErrRunc unless the binary is a runc
+// without the container escapes of November 2025 (CVE-2025-31133,
+// CVE-2025-52565, CVE-2025-52881), which 1.2.8, 1.3.3 and 1.4.0 ended.
+func CheckRunc(ctx context.Context, binary string) error {
+	v, err := (&gorunc.Runc{Command: binary}).Version(ctx)
+	if err != nil {
+		return fmt.Errorf("%w: %s: %w", ErrRunc, binary, err)
+	}
+	var major, minor, patch int
+	if _, err := fmt.Sscanf(v.Runc, "%d.%d.%d", &major, &minor, &patch); err != nil {
+		return fmt.Errorf("%w: %s has version %q", ErrRunc, binary, v.Runc)
+	}
+	safe := major > 1 || minor > 3 || (minor == 3 && patch >= 3) || (minor == 2 && patch >= 8)
+	if !safe {
+		return fmt.Errorf("%w: %s has version %s; 1.2.8, 1.3.3 or a newer one is needed", ErrRunc, binary, v.Runc)
+	}
+	return nil
+}
+
+func isDir(path string) bool {
+	info, err := os.Stat(path)
+	return err == nil && info.IsDir()
+}

@@ -1,0 +1,101 @@
+package runc
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/preheat-dev/preheat/api/execution"
+	"github.com/preheat-dev/preheat/controller/warmpool/plan"
+	"github.com/preheat-dev/preheat/functions/execute/pool"
+	"github.com/preheat-dev/preheat/functions/runner/wire"
+)
+
+// sandbox is one sandbox of a pool. planned and the right to destroy the
+// container are under Pool.mu; a claimed container is its claimant's to use.
+type sandbox struct {
+	owner     *Pool
+	pool      *warmPool
+	planned   plan.Sandbox
+	container *container // nil while warming
+	released  sync.Once
+}
+
+var _ pool.Sandbox = (*sandbox)(nil)
+
+func (s *sandbox) Name() string { return s.planned.Name }
+func (s *sandbox) Pool() string { return s.pool.config.Name }
+
+// claim makes the sandbox somebody's own. mu is held.
+func (s *sandbox) claim() { s.planned.Phase = plan.Claimed }
+
+// Run implements pool.Sandbox.
+func (s *sandbox) Run(ctx context.Context, run wire.Run, sink wire.Sink) (wire.Outcome, error) {
+	containers := s.owner.containers
+	if run.Limits.Memory > 0 {
+		if err := containers.setMemory(s.Name(), run.Limits.Memory); err != nil {
+			return wire.Outcome{}, err
+		}
+	}
+	outcome, err := s.container.wire.Execute(ctx, run, sink)
+	var failure *wire.Failure
+	switch {
+	case err == nil || errors.As(err, &failure):
+		return outcome, err
+	case containers.oomKills(s.Name()) > 0:
+		// The runner itself was killed for memory and could not say so.
+		return wire.Outcome{
+			Status: execution.StatusOutOfMemory, ExitCode: 128 + int(unix.SIGKILL), Signal: "SIGKILL",
+			Usage: execution.Usage{OOMKills: containers.oomKills(s.Name())},
+		}, nil
+	case ctx.Err() != nil:
+		return wire.Outcome{}, err
+	}
+	return wire.Outcome{}, fmt.Errorf("%w: %w", pool.ErrSandboxLost, err)
+}
+
+// Release implements pool.Sandbox. The processes are dead when it returns or
+// a moment later; what is left of the sandbox goes in the background.
+func (s *sandbox) Release() {
+	s.released.Do(func() {
+		p := s.owner
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		s.end(p)
+		p.step()
+	})
+}
+
+// end begins the destruction, once. mu is held.
+func (s *sandbox) end(p *Pool) {
+	if s.planned.Ending {
+		return
+	}
+	s.planned.Ending = true
+	if s.container != nil {
+		s.destroy(p)
+	} // else create does it, when there is something to destroy
+}
+
+// destroy removes the container in the background. mu is held.
+func (s *sandbox) destroy(p *Pool) {
+	s.container.kill()
+	p.work.Go(func() {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(p.ctx), destroyTimeout)
+		defer cancel()
+		err := p.containers.destroy(ctx, s.container)
+		if err != nil {
+			// The next start sweeps it; until then it counts as existing.
+			p.log.Error("A sandbox could not be removed", "pool", s.Pool(), "sandbox", s.Name(), "error", err)
+			p.metrics.leaks.WithLabelValues(s.Pool()).Inc()
+			return
+		}
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		delete(s.pool.sandboxes, s.Name())
+		p.step()
+	})
+}

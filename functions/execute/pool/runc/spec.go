@@ -1,0 +1,126 @@
+package runc
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/moby/profiles/seccomp"
+	ocispec "github.com/opencontainers/runtime-spec/specs-go"
+)
+
+const (
+	// sandboxUser is the user and group of programs, from the image.
+	sandboxUser = 1000
+	// connectionFD is where the runner finds its end of the socket pair:
+	// the first descriptor after the standard ones.
+	connectionFD = 3
+	cpuPeriod    = 100_000 // microseconds
+)
+
+// spec returns the OCI configuration of one sandbox.
+func (c *Config) spec(h Host, im Image, p PoolConfig, name string, slot int) (*ocispec.Spec, error) {
+	s := &ocispec.Spec{
+		Version:  ocispec.Version,
+		Hostname: "sandbox",
+		Root:     &ocispec.Root{Path: im.Rootfs, Readonly: true},
+		Process: &ocispec.Process{
+			Args:            []string{"/opt/preheat/runner"},
+			Cwd:             "/work",
+			User:            ocispec.User{UID: sandboxUser, GID: sandboxUser},
+			Env:             c.environment(im, p),
+			NoNewPrivileges: true,
+			Capabilities:    &ocispec.LinuxCapabilities{},
+			Rlimits: []ocispec.POSIXRlimit{
+				{Type: "RLIMIT_CORE"},
+				{Type: "RLIMIT_NOFILE", Soft: c.Limits.OpenFiles, Hard: c.Limits.OpenFiles},
+			},
+		},
+		Mounts: c.mounts(h),
+		Linux: &ocispec.Linux{
+			Namespaces: []ocispec.LinuxNamespace{
+				{Type: ocispec.UserNamespace}, {Type: ocispec.PIDNamespace}, {Type: ocispec.MountNamespace},
+				{Type: ocispec.NetworkNamespace}, {Type: ocispec.IPCNamespace}, {Type: ocispec.UTSNamespace},
+				{Type: ocispec.CgroupNamespace},
+			},
+			UIDMappings: h.uids(slot), GIDMappings: h.gids(slot),
+			MaskedPaths: []string{
+				"/proc/acpi", "/proc/asound", "/proc/kcore", "/proc/keys", "/proc/latency_stats", "/proc/timer_list",
+				"/proc/timer_stats", "/proc/sched_debug", "/proc/scsi", "/sys/firmware", "/sys/devices/virtual/powercap",
+			},
+			ReadonlyPaths: []string{"/proc/bus", "/proc/fs", "/proc/irq", "/proc/sys", "/proc/sysrq-trigger"},
+		},
+	}
+	if h.Cgroups {
+		s.Linux.CgroupsPath = cgroupPath(c.StateDir, name)
+		s.Linux.Resources = c.resources()
+	}
+	filter, err := seccomp.GetDefaultProfile(s)
+	if err != nil {
+		return nil, fmt.Errorf("making the seccomp filter: %w", err)
+	}
+	s.Linux.Seccomp = tighten(filter)
+	return s, nil
+}
+
+func (c *Config) resources() *ocispec.LinuxResources {
+	quota, period := int64(c.Limits.CPUs*cpuPeriod), uint64(cpuPeriod)
+	return &ocispec.LinuxResources{
+		Memory:  &ocispec.LinuxMemory{Limit: &c.Limits.Memory},
+		CPU:     &ocispec.LinuxCPU{Quota: &quota, Period: &period},
+		Pids:    &ocispec.LinuxPids{Limit: &c.Limits.Processes},
+		Devices: []ocispec.LinuxDeviceCgroup{{Allow: false, Access: "rwm"}},
+	}
+}
+
+// environment is what the runner starts with: the image's environment and the
+// runner's settings.
+func (c *Config) environment(im Image, p PoolConfig) []string {
+	return append(slices.Clone(im.Env),
+		"USER=sandbox", "LOGNAME=sandbox",
+		"PREHEAT_RUNNER_WARM="+strings.Join(p.Warm, ","),
+		"PREHEAT_RUNNER_IMPORTS="+strings.Join(p.Imports, ","),
+		"PREHEAT_RUNNER_FD="+strconv.Itoa(connectionFD),
+	)
+}
+
+func (c *Config) mounts(h Host) []ocispec.Mount {
+	safe := []string{"nosuid", "noexec", "nodev"}
+	folder := func(path string, mode string, uid int, size int64, more ...string) ocispec.Mount {
+		options := append([]string{
+			"nosuid", "nodev", "mode=" + mode, fmt.Sprintf("uid=%d,gid=%d", uid, uid), fmt.Sprintf("size=%d", size), "nr_inodes=16384",
+		}, more...)
+		return ocispec.Mount{Destination: path, Type: "tmpfs", Source: "tmpfs", Options: options}
+	}
+	mounts := []ocispec.Mount{
+		{Destination: "/proc", Type: "proc", Source: "proc", Options: safe},
+		{Destination: "/dev", Type: "tmpfs", Source: "tmpfs", Options: []string{"nosuid", "noexec", "mode=755", "size=65536"}},
+		{Destination: "/dev/pts", Type: "devpts", Source: "devpts", Options: []string{"nosuid", "noexec", "newinstance", "ptmxmode=0666", "mode=0620"}},
+		folder("/dev/shm", "1777", 0, c.Limits.Tmpfs, "noexec"),
+		{Destination: "/sys", Type: "sysfs", Source: "sysfs", Options: append([]string{"ro"}, safe...)},
+		folder("/tmp", "1777", 0, c.Limits.Tmpfs),
+		folder("/work", "0755", sandboxUser, c.Limits.Tmpfs),
+		folder("/home/sandbox", "0755", sandboxUser, c.Limits.Tmpfs),
+		{Destination: "/opt/preheat", Type: "bind", Source: c.RunnerDir, Options: []string{"bind", "ro", "nosuid", "nodev"}},
+	}
+	if h.Cgroups {
+		mounts = append(mounts, ocispec.Mount{
+			Destination: "/sys/fs/cgroup", Type: "cgroup", Source: "cgroup", Options: append([]string{"ro"}, safe...),
+		})
+	}
+	return mounts
+}
+
+// tighten takes from Docker's default profile what programs in a sandbox have
+// no use for: tracing other processes and reading their memory.
+func tighten(filter *ocispec.LinuxSeccomp) *ocispec.LinuxSeccomp {
+	refused := []string{"ptrace", "process_vm_readv", "process_vm_writev", "process_madvise", "kcmp", "pidfd_getfd"}
+	for i := range filter.Syscalls {
+		filter.Syscalls[i].Names = slices.DeleteFunc(filter.Syscalls[i].Names, func(name string) bool {
+			return slices.Contains(refused, name)
+		})
+	}
+	filter.Syscalls = slices.DeleteFunc(filter.Syscalls, func(s ocispec.LinuxSyscall) bool { return len(s.Names) == 0 })
+	return filter
+}

@@ -1,0 +1,69 @@
+package transport
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+
+	"github.com/gofiber/fiber/v2"
+
+	"github.com/preheat-dev/preheat/api/execution"
+	"github.com/preheat-dev/preheat/functions/server"
+)
+
+// executeJSON answers POST /v1/sandbox/execute.
+func (t *Transport) executeJSON(c *fiber.Ctx) error {
+	if err := server.RequireJSON(c); err != nil {
+		return err
+	}
+	p, problem := t.program(c.BodyRaw())
+	if problem != nil {
+		return problem
+	}
+	if server.WantsEvents(c) {
+		return t.stream(c, p)
+	}
+	result, err := t.run(server.Context(c), server.RequestID(c), p)
+	if err != nil {
+		return err
+	}
+	return sendResult(c, result)
+}
+
+// program decodes and checks a request.
+func (t *Transport) program(body []byte) (*execution.Program, *execution.Problem) {
+	if limit := t.executor.Limits().BodyBytes; int64(len(body)) > limit {
+		return nil, execution.NewProblem(execution.ProblemTooLarge, "The body exceeds %d bytes.", limit)
+	}
+	r, problem := execution.Decode(body)
+	if problem != nil {
+		return nil, problem
+	}
+	return t.executor.Check(&r)
+}
+
+// run executes p and makes what there was of a failed execution a part of the
+// problem.
+func (t *Transport) run(ctx context.Context, id string, p *execution.Program) (*execution.Result, error) {
+	result, err := t.executor.Execute(ctx, id, p, nil)
+	if err == nil {
+		return result, nil
+	}
+	var problem *execution.Problem
+	if asProblem(err, &problem) && result.Stdout+result.Stderr != "" {
+		withOutput := *problem
+		withOutput.Partial = &execution.Partial{Stdout: result.Stdout, Stderr: result.Stderr, SandboxName: result.SandboxName}
+		err = &withOutput
+	}
+	return nil, err
+}
+
+func sendResult(c *fiber.Ctx, r *execution.Result) error {
+	body, err := json.Marshal(r)
+	if err != nil {
+		return fmt.Errorf("encoding the result: %w", err)
+	}
+	c.Set(fiber.HeaderContentType, execution.MediaJSON)
+	c.Set(fiber.HeaderCacheControl, "no-store")
+	return c.Send(body)
+}

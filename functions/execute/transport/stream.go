@@ -1,0 +1,89 @@
+package transport
+
+import (
+	"context"
+	"errors"
+
+	"github.com/gofiber/fiber/v2"
+
+	"github.com/preheat-dev/preheat/api/execution"
+	"github.com/preheat-dev/preheat/functions/runner/wire"
+	"github.com/preheat-dev/preheat/functions/server"
+)
+
+// stream answers c with the events of p's execution. Until p has its sandbox,
+// a failure is an ordinary problem response; afterwards it is in the terminal
+// event.
+func (t *Transport) stream(c *fiber.Ctx, p *execution.Program) error {
+	ctx, id := server.Context(c), server.RequestID(c)
+	q := newQueue(execution.Start{Language: p.Language, RequestID: id})
+	ended := make(chan struct{})
+	var failed error
+	t.running.Go(func() {
+		defer close(ended)
+		result, err := t.executor.Execute(ctx, id, p, q)
+		failed = err
+		q.close(exitOf(result, err, id))
+	})
+	select {
+	case <-q.started:
+	case <-ended:
+		// A program that ends at once has started all the same.
+		select {
+		case <-q.started:
+		default:
+			return failed
+		}
+	}
+	return server.Stream(c, func(_ context.Context, events *server.SSE) error {
+		for {
+			batch, more := q.take()
+			for _, e := range batch {
+				if err := events.Send(e.name, e.data); err != nil {
+					// The peer is gone, so that ctx has ended, too.
+					<-ended
+					return err
+				}
+			}
+			if !more {
+				return nil
+			}
+		}
+	})
+}
+
+func exitOf(r *execution.Result, err error, id string) execution.Exit {
+	x := r.Exit()
+	if err == nil {
+		return x
+	}
+	x.ExitCode, x.Status = nil, execution.StatusPlatformError
+	if !asProblem(err, &x.Problem) {
+		x.Problem = execution.NewProblem(execution.ProblemInternal, "The server failed to run the program.")
+	}
+	x.Problem.RequestID = id
+	return x
+}
+
+func asProblem(err error, p **execution.Problem) bool { return errors.As(err, p) }
+
+type event struct {
+	name string
+	data any
+}
+
+// output is a piece of a stream that later pieces may still be added to.
+type output struct {
+	stream  wire.Stream
+	data    []byte
+	skipped int64
+}
+
+func (o *output) event() event {
+	name := execution.EventStdout
+	if o.stream == wire.Stderr {
+		name = execution.EventStderr
+	}
+	content, encoding := execution.Encode(o.data)
+	return event{name, execution.Output{Data: content, Encoding: encoding, Skipped: o.skipped}}
+}

@@ -1,0 +1,92 @@
+// Package transport is how the world reaches execute over HTTP: as JSON, as a
+// stream of server-sent events, and as CloudEvents. It translates to
+// execute.Executor and back, and knows nothing of sandboxes.
+//
+//	POST /v1/sandbox/execute   a Request as JSON, a Result or a stream back
+//	POST /                     the same as an event, or as plain JSON
+//	GET  /v1/languages, /v1/limits, /v1/pools, /openapi.yaml
+//	GET  /healthz, /readyz, /metrics
+package transport
+
+import (
+	"net/http"
+	"slices"
+	"sync"
+
+	"github.com/gofiber/fiber/v2"
+	"github.com/gofiber/fiber/v2/middleware/adaptor"
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+
+	"github.com/preheat-dev/preheat/api/execution"
+	"github.com/preheat-dev/preheat/functions/execute"
+	"github.com/preheat-dev/preheat/functions/execute/pool"
+)
+
+// Transport serves one executor.
+type Transport struct {
+	executor *execute.Executor
+	pool     pool.Pool
+	metrics  http.Handler
+	source   string
+	// running are executions whose streams may have ended before them.
+	running sync.WaitGroup
+}
+
+// Options is what New takes.
+type Options struct {
+	Executor *execute.Executor
+	Pool     pool.Pool
+	Gatherer prometheus.Gatherer
+	// EventSource is the source attribute of completed events.
+	EventSource string
+}
+
+// New returns a transport, which serves once it is registered.
+func New(o Options) *Transport {
+	return &Transport{
+		executor: o.Executor, pool: o.Pool, source: o.EventSource,
+		metrics: promhttp.HandlerFor(o.Gatherer, promhttp.HandlerOpts{}),
+	}
+}
+
+// Wait returns when no execution is left that a request began. The server has
+// ended by then.
+func (t *Transport) Wait() { t.running.Wait() }
+
+// RegisterExecute adds the route that takes plain requests.
+func (t *Transport) RegisterExecute(r fiber.Router) {
+	r.Post("/v1/sandbox/execute", t.executeJSON)
+}
+
+// Register adds all other routes.
+func (t *Transport) Register(r fiber.Router) {
+	r.Post("/", t.executeEvent)
+	r.Get("/v1/languages", t.languages)
+	r.Get("/v1/limits", t.limits)
+	r.Get("/v1/pools", t.pools)
+	r.Get("/openapi.yaml", openAPI)
+	r.Get("/healthz", healthy)
+	r.Get("/readyz", t.ready)
+	r.Get("/metrics", adaptor.HTTPHandler(t.metrics))
+}
+
+func (t *Transport) languages(c *fiber.Ctx) error {
+	return c.JSON(fiber.Map{"languages": t.executor.Languages()})
+}
+
+func (t *Transport) limits(c *fiber.Ctx) error { return c.JSON(t.executor.Limits()) }
+
+func openAPI(c *fiber.Ctx) error {
+	c.Set(fiber.HeaderContentType, "application/yaml")
+	return c.Send(slices.Clone(execution.OpenAPI()))
+}
+
+func healthy(c *fiber.Ctx) error { return c.JSON(fiber.Map{"status": "ok"}) }
+
+func (t *Transport) ready(c *fiber.Ctx) error {
+	if err := t.pool.Ready(); err != nil {
+		return execution.NewProblem(execution.ProblemNotReady, "%s.", err)
+	}
+	return c.JSON(fiber.Map{"status": "ready"})
+}

@@ -1,0 +1,108 @@
+// Command standalone is chat and execute in one process, with a warm pool of
+// runc containers on this machine: what `make run` starts. It is configured by
+// the environment; see settings.
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"os"
+	"os/signal"
+	"sync"
+	"syscall"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+
+	"github.com/preheat-dev/preheat/functions/chat"
+	"github.com/preheat-dev/preheat/functions/execute"
+	"github.com/preheat-dev/preheat/functions/execute/pool/runc"
+	"github.com/preheat-dev/preheat/functions/execute/transport"
+	"github.com/preheat-dev/preheat/functions/server"
+	"github.com/preheat-dev/preheat/ui"
+)
+
+func main() {
+	if err := run(); err != nil {
+		fmt.Fprintln(os.Stderr, "preheat:", err)
+		os.Exit(1)
+	}
+}
+
+func run() (err error) {
+	s, err := readSettings()
+	if err != nil {
+		return err
+	}
+	log := slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: s.LogLevel}))
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", s.Listen)
+	if err != nil {
+		return fmt.Errorf("PREHEAT_LISTEN: %w", err)
+	}
+	defer func() { err = errors.Join(err, closed(listener.Close())) }()
+
+	metrics := prometheus.NewRegistry()
+	metrics.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	pool, err := runc.New(ctx, s.pool(), runc.NewMetrics(metrics), log)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, pool.Close()) }()
+	executor := execute.New(pool, s.limits(), execute.NewMetrics(metrics), log)
+	events := transport.New(transport.Options{Executor: executor, Pool: pool, Gatherer: metrics, EventSource: "/preheat/execute"})
+	talk, err := newChat(s, listener.Addr(), metrics, log)
+	if err != nil {
+		return err
+	}
+	web, err := server.New(server.Config{
+		Logger: log, BodyLimit: maxBody, Grace: s.ShutdownGrace, AllowedHosts: s.AllowedHosts, AllowedOrigins: s.AllowedOrigins,
+		Quiet: []string{"/healthz", "/readyz", "/metrics"},
+	})
+	if err != nil {
+		return err
+	}
+	events.Register(web.App())
+	talk.Register(web.App())
+
+	var background sync.WaitGroup
+	defer background.Wait()
+	defer stop()
+	background.Go(func() {
+		if err := talk.Run(ctx); err != nil {
+			log.Error("Looking for model servers ended", "error", err)
+		}
+	})
+	log.Info("Preheat is here", "url", "http://"+listener.Addr().String())
+	err = web.Serve(ctx, listener)
+	events.Wait()
+	return err
+}
+
+// newChat returns the chat function, whose executions go to this process over
+// loopback, as they go to another one on a cluster.
+func newChat(s settings, self net.Addr, r prometheus.Registerer, log *slog.Logger) (*chat.Chat, error) {
+	c, err := chat.ConfigFromEnv()
+	if err != nil {
+		return nil, err
+	}
+	c.LLM = s.LLM
+	_, port, err := net.SplitHostPort(self.String())
+	if err != nil {
+		return nil, fmt.Errorf("reading the listener's address: %w", err)
+	}
+	c.ExecuteURL = "http://127.0.0.1:" + port
+	page, _ := ui.FS()
+	return chat.New(chat.Options{Config: c, Page: page, Registerer: r, Logger: log})
+}
+
+func closed(err error) error {
+	if errors.Is(err, net.ErrClosed) {
+		return nil
+	}
+	return err
+}
