@@ -7,6 +7,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -39,17 +40,24 @@ type Product struct {
 // Root is the checkout's folder.
 func Root(t testing.TB) string {
 	t.Helper()
-	dir, err := os.Getwd()
+	root, err := findRoot()
 	if err != nil {
 		t.Fatal(err)
 	}
+	return root
+}
+
+func findRoot() (string, error) {
+	dir, err := os.Getwd()
+	if err != nil {
+		return "", err
+	}
 	for ; dir != "/"; dir = filepath.Dir(dir) {
 		if _, err := os.Stat(filepath.Join(dir, "go.mod")); err == nil {
-			return dir
+			return dir, nil
 		}
 	}
-	t.Fatal("the tests run outside the checkout")
-	return ""
+	return "", errors.New("the tests run outside the checkout")
 }
 
 // Start starts the program with more environment variables, as NAME=value, and
@@ -65,29 +73,73 @@ func Start(t testing.TB, env ...string) *Product {
 // StartIn is Start with a state folder, and without an end.
 func StartIn(t testing.TB, stateDir string, env ...string) *Product {
 	t.Helper()
+	p, err := launch(Root(t), stateDir, env)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+// Main runs a package's tests, for its TestMain, with one program that they
+// share: it is in *shared while they run. It returns the exit code.
+func Main(m *testing.M, shared **Product, env ...string) int {
+	root, err := findRoot()
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	stateDir, err := os.MkdirTemp("", "preheat-test-")
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	defer func() { _ = os.RemoveAll(stateDir) }()
+	p, err := launch(root, stateDir, env)
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	*shared = p
+	code := m.Run()
+	if err := p.stop(); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		code = max(code, 1)
+	}
+	if code != 0 {
+		fmt.Fprintf(os.Stderr, "log of the program:\n%s", tail(p.Log()))
+	}
+	return code
+}
+
+// launch starts the program and waits until it is ready.
+func launch(root, stateDir string, env []string) (*Product, error) {
 	p := &Product{StateDir: stateDir, logged: make(chan struct{}), url: make(chan string, 1)}
-	p.Cmd = exec.Command(filepath.Join(Root(t), "build", "bin", "preheat"))
+	p.Cmd = exec.Command(filepath.Join(root, "build", "bin", "preheat"))
 	p.Cmd.Env = append(os.Environ(), "PREHEAT_LISTEN=127.0.0.1:0", "PREHEAT_STATE_DIR="+p.StateDir, "PREHEAT_LLM_DISCOVER=false")
 	p.Cmd.Env = append(p.Cmd.Env, env...)
 	p.Cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	out, err := p.Cmd.StderrPipe()
 	if err != nil {
-		t.Fatal(err)
+		return nil, err
 	}
 	if err := p.Cmd.Start(); err != nil {
-		t.Fatalf("starting the program (make build makes it): %v", err)
+		return nil, fmt.Errorf("starting the program (make build makes it): %w", err)
 	}
 	go p.follow(out)
 	select {
 	case p.URL = <-p.url:
 	case <-p.logged:
 		_ = p.Cmd.Wait()
-		t.Fatalf("the program ended at once:\n%s", p.Log())
+		return nil, fmt.Errorf("the program ended at once:\n%s", p.Log())
 	case <-time.After(time.Minute):
-		t.Fatalf("the program does not start:\n%s", p.Log())
+		return nil, errors.Join(fmt.Errorf("the program does not start:\n%s", p.Log()), p.stop())
 	}
-	p.awaitReady(t)
-	return p
+	for end := time.Now().Add(time.Minute); !p.ready(); time.Sleep(10 * time.Millisecond) {
+		if time.Now().After(end) {
+			return nil, errors.Join(fmt.Errorf("the program does not become ready:\n%s", p.Log()), p.stop())
+		}
+	}
+	return p, nil
 }
 
 var listening = regexp.MustCompile(`msg="Preheat is here" url=(\S+)`)
@@ -113,31 +165,35 @@ func (p *Product) Log() string {
 	return p.log.String()
 }
 
-func (p *Product) awaitReady(t testing.TB) {
-	t.Helper()
-	Eventually(t, time.Minute, "the program is ready", func() bool {
-		res, err := http.Get(p.URL + "/readyz")
-		if err != nil {
-			return false
-		}
-		_ = res.Body.Close()
-		return res.StatusCode == http.StatusOK
-	})
+func (p *Product) ready() bool {
+	res, err := http.Get(p.URL + "/readyz")
+	if err != nil {
+		return false
+	}
+	_ = res.Body.Close()
+	return res.StatusCode == http.StatusOK
 }
 
 // Stop ends the program as a service manager would.
 func (p *Product) Stop(t testing.TB) {
 	t.Helper()
-	if err := p.Cmd.Process.Signal(syscall.SIGTERM); err != nil {
-		t.Errorf("stopping the program: %v", err)
-	}
-	<-p.logged
-	if err := p.Cmd.Wait(); err != nil {
-		t.Errorf("the program ended with %v:\n%s", err, tail(p.Log()))
+	if err := p.stop(); err != nil {
+		t.Error(err)
 	}
 	if t.Failed() {
 		t.Logf("log of the program:\n%s", tail(p.Log()))
 	}
+}
+
+func (p *Product) stop() error {
+	if err := p.Cmd.Process.Signal(syscall.SIGTERM); err != nil {
+		return fmt.Errorf("stopping the program: %w", err)
+	}
+	<-p.logged
+	if err := p.Cmd.Wait(); err != nil {
+		return fmt.Errorf("the program ended with %w:\n%s", err, tail(p.Log()))
+	}
+	return nil
 }
 
 // Kill ends the program with SIGKILL.
