@@ -25,10 +25,8 @@ type guard struct {
 }
 
 func newGuard(hosts, origins []string) (*guard, error) {
-	g := &guard{}
-	if len(hosts) == 0 {
-		hosts = []string{"localhost", "127.0.0.1", "::1"}
-	}
+	// A name that was rebound is never one of these.
+	g := &guard{hosts: []string{"localhost", "127.0.0.1", "::1"}}
 	for _, h := range hosts {
 		h = strings.ToLower(strings.TrimSpace(h))
 		if h == "" || strings.ContainsAny(h, "/@ ") {

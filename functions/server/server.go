@@ -57,8 +57,8 @@ type Config struct {
 	// Grace is how long requests in flight may go on after shutdown began;
 	// 10 s. What is left then is cut.
 	Grace time.Duration
-	// AllowedHosts lists what a request's Host may be: a name without port
-	// stands for any port, "*" for any host. Empty means the loopback names.
+	// AllowedHosts lists what a request's Host may be, beside the loopback
+	// names: a name without port stands for any port, "*" for any host.
 	AllowedHosts []string
 	// AllowedOrigins lists origins, beside the server's own, that may send
 	// requests, such as "https://chat.example.com"; "*" stands for any.

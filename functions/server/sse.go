@@ -22,15 +22,31 @@ func SetEventHeaders(c *fiber.Ctx) {
 	c.Set("X-Accel-Buffering", "no")
 }
 
+// Ping is the frame that says, on an idle stream, that it is still there.
+type Ping string
+
+const (
+	// PingEvent is the ping of an execution's stream.
+	PingEvent Ping = "event: " + execution.EventPing + "\ndata: {}\n\n"
+	// PingComment is for clients that would take any event for data.
+	PingComment Ping = ": ping\n\n"
+)
+
 // Stream answers c with a stream of server-sent events, as StreamBytes does
-// with bytes. While produce sends nothing, a ping goes out every PingInterval.
+// with bytes. While produce sends nothing, a PingEvent goes out every
+// PingInterval.
 func Stream(c *fiber.Ctx, produce func(ctx context.Context, events *SSE) error) error {
+	return StreamWithPing(c, PingEvent, produce)
+}
+
+// StreamWithPing is Stream with another ping.
+func StreamWithPing(c *fiber.Ctx, ping Ping, produce func(ctx context.Context, events *SSE) error) error {
 	SetEventHeaders(c)
 	return StreamBytes(c, func(ctx context.Context, w io.Writer) error {
-		events := &SSE{w: w, last: time.Now()}
+		events := &SSE{w: w, ping: []byte(ping), last: time.Now()}
 		stop := make(chan struct{})
 		var pinger sync.WaitGroup
-		pinger.Go(func() { events.ping(exchangeFrom(ctx).server.config.PingInterval, stop) })
+		pinger.Go(func() { events.keepAlive(exchangeFrom(ctx).server.config.PingInterval, stop) })
 		defer pinger.Wait()
 		defer close(stop)
 		return produce(ctx, events)
@@ -44,6 +60,7 @@ func exchangeFrom(ctx context.Context) *exchange { return ctx.Value(contextKey{}
 type SSE struct {
 	mu   sync.Mutex
 	w    io.Writer
+	ping []byte
 	buf  bytes.Buffer
 	last time.Time
 }
@@ -97,8 +114,8 @@ func (s *SSE) idle() time.Duration {
 	return time.Since(s.last)
 }
 
-// ping sends a ping whenever nothing was sent for interval, until stop.
-func (s *SSE) ping(interval time.Duration, stop <-chan struct{}) {
+// keepAlive sends a ping whenever nothing was sent for interval, until stop.
+func (s *SSE) keepAlive(interval time.Duration, stop <-chan struct{}) {
 	timer := time.NewTimer(interval)
 	defer timer.Stop()
 	for {
@@ -111,7 +128,7 @@ func (s *SSE) ping(interval time.Duration, stop <-chan struct{}) {
 			timer.Reset(left)
 			continue
 		}
-		if s.Send(execution.EventPing, struct{}{}) != nil {
+		if s.Frame(s.ping) != nil {
 			return
 		}
 		timer.Reset(interval)
