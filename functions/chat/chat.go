@@ -1,0 +1,135 @@
+// Package chat is the function that people and agents talk to. It answers
+//
+//	POST /v1/chat/completions, GET /v1/models
+//	    in OpenAI's shape, from a language model behind it; bytes pass
+//	    through, errors keep their status and are never told as if the
+//	    assistant had said them
+//	GET /v1/chat/status
+//	    which model that is
+//	POST /v1/sandbox/execute
+//	    by sending execute a CloudEvent and giving back its result
+//	GET /
+//	    the page
+//
+// and on a cluster passes execute's read-only resources on. When the client
+// goes away, what was asked of the model and of execute is cancelled at once.
+// A stream that broke off is never made to look complete.
+package chat
+
+import (
+	"context"
+	"io/fs"
+	"log/slog"
+	"net/http"
+	"net/url"
+	"sync/atomic"
+	"time"
+
+	"github.com/gofiber/fiber/v2"
+	"github.com/google/uuid"
+	"github.com/prometheus/client_golang/prometheus"
+)
+
+// Options is what New takes.
+type Options struct {
+	Config Config
+	// Page is the built page, with index.html at its root; nil when there
+	// is none.
+	Page fs.FS
+	// ForwardReads passes GET /v1/languages, /v1/limits and /v1/pools on to
+	// execute. It is off where execute serves them itself on the same app.
+	ForwardReads bool
+	// Registerer takes the metrics; nil for none.
+	Registerer prometheus.Registerer
+	// Logger is slog.Default() when nil.
+	Logger *slog.Logger
+	// Local lists base URLs of model servers to look for; nil means the
+	// usual ports of Ollama, llama.cpp and vLLM on this machine.
+	Local []string
+}
+
+// Chat is the function.
+type Chat struct {
+	config  Config
+	log     *slog.Logger
+	page    *page
+	metrics *metrics
+	reads   bool
+
+	// target is the model server in use; nil: the demo model answers.
+	target atomic.Pointer[target]
+	local  []*url.URL
+	// instance names this process in requests to model servers, so that it
+	// recognises a request that it sent to itself.
+	instance string
+	llm      *http.Client
+	execute  *http.Client
+}
+
+// New returns the function, which serves once it is registered.
+func New(o Options) (*Chat, error) {
+	if err := o.Config.Validate(); err != nil {
+		return nil, err
+	}
+	c := &Chat{config: o.Config, log: o.Logger, reads: o.ForwardReads, instance: uuid.NewString(), metrics: newMetrics()}
+	if c.log == nil {
+		c.log = slog.Default()
+	}
+	if o.Registerer != nil {
+		if err := c.metrics.register(o.Registerer); err != nil {
+			return nil, err
+		}
+	}
+	var err error
+	if c.page, err = newPage(o.Page); err != nil {
+		return nil, err
+	}
+	if err := c.targets(o.Local); err != nil {
+		return nil, err
+	}
+	c.llm, c.execute = newClient(), newClient()
+	return c, nil
+}
+
+// Register adds chat's routes to r.
+func (c *Chat) Register(r fiber.Router) {
+	r.Post("/v1/chat/completions", c.completions)
+	r.Get("/v1/models", c.models)
+	r.Get("/v1/chat/status", c.status)
+	r.Post("/v1/sandbox/execute", c.forwardExecute)
+	if c.reads {
+		for _, path := range []string{"/v1/languages", "/v1/limits", "/v1/pools"} {
+			r.Get(path, c.forwardRead)
+		}
+	}
+	c.page.register(r)
+}
+
+// Run looks for model servers until ctx ends.
+func (c *Chat) Run(ctx context.Context) error {
+	defer c.llm.CloseIdleConnections()
+	defer c.execute.CloseIdleConnections()
+	tick := time.NewTicker(probeInterval)
+	defer tick.Stop()
+	for {
+		c.probe(ctx)
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-tick.C:
+		}
+	}
+}
+
+// newClient returns a client that leaves time limits to contexts.
+func newClient() *http.Client {
+	t := http.DefaultTransport.(*http.Transport).Clone()
+	t.MaxIdleConns, t.MaxIdleConnsPerHost = 256, 256
+	t.DisableCompression = true
+	t.ResponseHeaderTimeout = 0
+	return &http.Client{
+		Transport: t,
+		// A redirect would take the key, or the code, somewhere else.
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}
+}

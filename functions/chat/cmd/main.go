@@ -1,0 +1,115 @@
+// Command cmd is the chat function as a service of its own, as it runs on a
+// cluster. It is configured by the environment, see settings.
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"os"
+	"os/signal"
+	"syscall"
+	"time"
+
+	"github.com/gofiber/fiber/v2"
+	"github.com/gofiber/fiber/v2/middleware/adaptor"
+	"github.com/kelseyhightower/envconfig"
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+
+	"github.com/preheat-dev/preheat/functions/chat"
+	"github.com/preheat-dev/preheat/functions/server"
+	"github.com/preheat-dev/preheat/ui"
+)
+
+// settings is the whole environment of this command.
+type settings struct {
+	chat.Config
+	// Listen is host:port; by default 127.0.0.1:8080, or 0.0.0.0:$PORT where
+	// PORT is set, as Knative does.
+	Listen string
+	// AllowedHosts and AllowedOrigins say which requests get through. By
+	// default those for loopback names do, and with PORT those for any host.
+	AllowedHosts   []string `split_words:"true"`
+	AllowedOrigins []string `split_words:"true"`
+	// BodyLimit bounds a request, in bytes.
+	BodyLimit int `split_words:"true" default:"33554432"`
+	// ShutdownGrace is how long requests may go on after SIGTERM.
+	ShutdownGrace time.Duration `split_words:"true" default:"10s"`
+	LogLevel      slog.Level    `split_words:"true" default:"info"`
+}
+
+func main() {
+	if err := run(); err != nil {
+		fmt.Fprintln(os.Stderr, "chat:", err)
+		os.Exit(1)
+	}
+}
+
+func run() error {
+	var s settings
+	if err := chat.ReadEnv(&s); err != nil {
+		return err
+	}
+	if err := s.Validate(); err != nil {
+		return err
+	}
+	log := slog.New(slog.NewJSONHandler(os.Stderr, &slog.HandlerOptions{Level: s.LogLevel}))
+	// Kubernetes adds variables for services, which may begin alike: one that
+	// is not known is worth a line, not a failure.
+	if err := envconfig.CheckDisallowed(chat.EnvPrefix, &s); err != nil {
+		log.Warn(err.Error())
+	}
+	port := os.Getenv("PORT")
+	addr, err := chat.Listen(s.Listen, port)
+	if err != nil {
+		return err
+	}
+	if len(s.AllowedHosts) == 0 && port != "" {
+		s.AllowedHosts = []string{"*"}
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	return serve(ctx, s, log, addr)
+}
+
+func serve(ctx context.Context, s settings, log *slog.Logger, addr string) error {
+	metrics := prometheus.NewRegistry()
+	metrics.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	page, built := ui.FS()
+	if !built {
+		log.Warn("the page is not part of this build")
+	}
+	function, err := chat.New(chat.Options{Config: s.Config, Page: page, ForwardReads: true, Registerer: metrics, Logger: log})
+	if err != nil {
+		return err
+	}
+	srv, err := server.New(server.Config{
+		Logger: log, BodyLimit: s.BodyLimit, Grace: s.ShutdownGrace,
+		AllowedHosts: s.AllowedHosts, AllowedOrigins: s.AllowedOrigins, Quiet: []string{"/healthz", "/readyz", "/metrics"},
+	})
+	if err != nil {
+		return err
+	}
+	app := srv.App()
+	function.Register(app)
+	healthy := func(f *fiber.Ctx) error { return f.SendString("ok\n") }
+	app.Get("/healthz", healthy)
+	app.Get("/readyz", healthy)
+	app.Get("/metrics", adaptor.HTTPHandler(promhttp.HandlerFor(metrics, promhttp.HandlerOpts{})))
+
+	ln, err := net.Listen("tcp", addr)
+	if err != nil {
+		return err
+	}
+	log.Info("serving", "address", ln.Addr().String())
+	ctx, cancel := context.WithCancel(ctx)
+	probed := make(chan error, 1)
+	go func() { probed <- function.Run(ctx) }()
+	err = srv.Serve(ctx, ln)
+	cancel()
+	return errors.Join(err, <-probed)
+}

@@ -1,0 +1,170 @@
+package chat
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"net/netip"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/kelseyhightower/envconfig"
+)
+
+// EnvPrefix begins the name of every environment variable of Config.
+const EnvPrefix = "PREHEAT"
+
+// Config is chat's part of the environment. A field's variable is PREHEAT_ and
+// the field's name in capitals, with _ between words and between levels:
+// PREHEAT_LLM_API_KEY, for one.
+type Config struct {
+	// LLM is the language model to talk to.
+	LLM LLM
+	// ExecuteURL is where execute takes events.
+	ExecuteURL string `split_words:"true" default:"http://127.0.0.1:8081"`
+	// ExecuteTimeout bounds one execution as chat sees it, waiting included.
+	ExecuteTimeout time.Duration `split_words:"true" default:"10m"`
+	// EventSource is the source attribute of the events sent to execute.
+	EventSource string `split_words:"true" default:"/preheat/chat"`
+	// ResultLimit bounds what execute may answer, in bytes.
+	ResultLimit int64 `split_words:"true" default:"134217728"`
+}
+
+// LLM says which language model answers. Without URL, one that serves on this
+// machine is looked for, and until there is one the demo model answers.
+type LLM struct {
+	// URL is the base URL of an OpenAI-compatible server, with or without
+	// /v1 at its end.
+	URL string
+	// APIKey is sent to the server as a bearer token.
+	APIKey Secret `split_words:"true"`
+	// Model is used for requests that name none.
+	Model string
+	// Discover says whether to look for a server on this machine.
+	Discover bool `default:"true"`
+	// ForwardAuthorization passes the client's Authorization header on when
+	// there is no APIKey.
+	ForwardAuthorization bool `split_words:"true"`
+	// FirstByteTimeout bounds the wait for the server's first byte,
+	// IdleTimeout that between two pieces of its answer.
+	FirstByteTimeout time.Duration `split_words:"true" default:"5m"`
+	IdleTimeout      time.Duration `split_words:"true" default:"2m"`
+}
+
+// Secret is a text that does not show when it is printed or logged.
+type Secret string
+
+// String implements fmt.Stringer.
+func (s Secret) String() string {
+	if s == "" {
+		return ""
+	}
+	return "(secret)"
+}
+
+// GoString implements fmt.GoStringer.
+func (s Secret) GoString() string { return s.String() }
+
+// MarshalText implements encoding.TextMarshaler.
+func (s Secret) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
+
+// ConfigFromEnv reads Config from the environment.
+func ConfigFromEnv() (Config, error) {
+	var c Config
+	if err := ReadEnv(&c); err != nil {
+		return Config{}, err
+	}
+	return c, c.Validate()
+}
+
+// ReadEnv fills the struct to which spec points from PREHEAT_ variables. An
+// error names the variable and not its value.
+func ReadEnv(spec any) error {
+	err := envconfig.Process(EnvPrefix, spec)
+	var parse *envconfig.ParseError
+	if errors.As(err, &parse) {
+		return fmt.Errorf("%s is not a valid %s", parse.KeyName, parse.TypeName)
+	}
+	return err
+}
+
+// Validate checks what the types cannot, naming the variable.
+func (c Config) Validate() error {
+	if c.LLM.URL != "" {
+		if _, err := baseURL(c.LLM.URL); err != nil {
+			return fmt.Errorf("PREHEAT_LLM_URL: %w", err)
+		}
+	}
+	if strings.ContainsAny(string(c.LLM.APIKey), "\r\n") {
+		return errors.New("PREHEAT_LLM_API_KEY holds a line break")
+	}
+	if err := checkURL(c.ExecuteURL); err != nil {
+		return fmt.Errorf("PREHEAT_EXECUTE_URL: %w", err)
+	}
+	if _, err := url.Parse(c.EventSource); err != nil || c.EventSource == "" {
+		return errors.New("PREHEAT_EVENT_SOURCE is not a URI reference")
+	}
+	for name, d := range map[string]time.Duration{
+		"PREHEAT_LLM_FIRST_BYTE_TIMEOUT": c.LLM.FirstByteTimeout, "PREHEAT_LLM_IDLE_TIMEOUT": c.LLM.IdleTimeout,
+		"PREHEAT_EXECUTE_TIMEOUT": c.ExecuteTimeout,
+	} {
+		if d <= 0 {
+			return fmt.Errorf("%s must be positive", name)
+		}
+	}
+	if c.ResultLimit <= 0 {
+		return errors.New("PREHEAT_RESULT_LIMIT must be positive")
+	}
+	return nil
+}
+
+// baseURL returns text with /v1 at its end.
+func baseURL(text string) (*url.URL, error) {
+	if err := checkURL(text); err != nil {
+		return nil, err
+	}
+	u, err := url.Parse(text)
+	if err != nil {
+		return nil, errors.New("not a URL")
+	}
+	u = u.JoinPath("/")
+	if !strings.HasSuffix(u.Path, "/v1/") {
+		u = u.JoinPath("v1/")
+	}
+	return u, nil
+}
+
+// checkURL is careful not to quote a URL, which may hold a password.
+func checkURL(text string) error {
+	u, err := url.Parse(text)
+	switch {
+	case err != nil:
+		return errors.New("not a URL")
+	case u.Scheme != "http" && u.Scheme != "https":
+		return errors.New("the scheme must be http or https")
+	case u.Hostname() == "":
+		return errors.New("the host is missing")
+	case u.RawQuery != "" || u.Fragment != "":
+		return errors.New("a base URL has no query and no fragment")
+	}
+	return nil
+}
+
+// Listen returns the address to listen on: where PREHEAT_LISTEN says, else on
+// every address at PORT, which Knative sets, else on loopback.
+func Listen(listen, port string) (string, error) {
+	switch {
+	case listen != "":
+		if _, _, err := net.SplitHostPort(listen); err != nil {
+			return "", fmt.Errorf("PREHEAT_LISTEN is not host:port: %w", err)
+		}
+		return listen, nil
+	case port != "":
+		if _, err := netip.ParseAddrPort("0.0.0.0:" + port); err != nil {
+			return "", errors.New("PORT is not a port number")
+		}
+		return "0.0.0.0:" + port, nil
+	}
+	return "127.0.0.1:8080", nil
+}

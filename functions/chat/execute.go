@@ -1,0 +1,155 @@
+package chat
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"mime"
+	"net/http"
+	"strings"
+	"time"
+
+	cloudevent "github.com/cloudevents/sdk-go/v2/event"
+	cehttp "github.com/cloudevents/sdk-go/v2/protocol/http"
+	"github.com/gofiber/fiber/v2"
+	"github.com/google/uuid"
+
+	"github.com/preheat-dev/preheat/api/execution"
+	"github.com/preheat-dev/preheat/functions/server"
+)
+
+// silence is how long a stream of execute may say nothing, pings included.
+const silence = 30 * time.Second
+
+// forwardExecute answers POST /v1/sandbox/execute: the request goes to execute
+// as an event, and execute's answer to it comes back as it is.
+func (c *Chat) forwardExecute(f *fiber.Ctx) error {
+	if err := server.RequireJSON(f); err != nil {
+		return err
+	}
+	stream := server.WantsEvents(f)
+	w := newWatchdog(server.Context(f), c.config.ExecuteTimeout)
+	res, err := c.request(w.ctx, f, stream)
+	if err != nil {
+		defer w.stop()
+		return c.notExecuted(f, w.explain(err))
+	}
+	media, _, _ := mime.ParseMediaType(res.Header.Get(fiber.HeaderContentType))
+	if stream && res.StatusCode == http.StatusOK && media == execution.MediaSSE {
+		return c.relayExecution(f, w, res)
+	}
+	defer w.stop()
+	defer res.Body.Close()
+	body, err := readAll(w.reader(res.Body, silence), c.config.ResultLimit)
+	if err != nil {
+		return c.notExecuted(f, err)
+	}
+	switch {
+	case res.StatusCode >= http.StatusBadRequest:
+		return refused(f, res, media, body)
+	case stream:
+		return unexpected("it did not answer with a stream")
+	case res.StatusCode != http.StatusOK || media != execution.MediaJSON || res.Header.Get("Ce-Type") != execution.TypeCompleted:
+		return unexpected("it did not answer with a completed event")
+	}
+	f.Set(fiber.HeaderContentType, fiber.MIMEApplicationJSON)
+	f.Set(fiber.HeaderCacheControl, "no-store")
+	return f.Send(body)
+}
+
+// request sends the event and returns execute's response.
+func (c *Chat) request(ctx context.Context, f *fiber.Ctx, stream bool) (*http.Response, error) {
+	e := cloudevent.New()
+	e.SetID(eventID(f))
+	e.SetSource(c.config.EventSource)
+	e.SetType(execution.TypeRequested)
+	e.SetTime(time.Now())
+	if err := e.SetData(execution.MediaJSON, f.BodyRaw()); err != nil {
+		return nil, fmt.Errorf("make the event: %w", err)
+	}
+	req, err := cehttp.NewHTTPRequestFromEvent(ctx, strings.TrimSuffix(c.config.ExecuteURL, "/")+"/", e)
+	if err != nil {
+		return nil, fmt.Errorf("encode the event: %w", err)
+	}
+	c.mark(f, req)
+	if stream {
+		req.Header.Set(fiber.HeaderAccept, execution.MediaSSE)
+	}
+	return c.execute.Do(req)
+}
+
+// mark gives a request to execute the identity of the client's.
+func (c *Chat) mark(f *fiber.Ctx, req *http.Request) {
+	req.Header.Set(server.HeaderRequestID, server.RequestID(f))
+	for _, name := range []string{headerTraceParent, headerTraceState} {
+		if v := f.Get(name); v != "" {
+			req.Header.Set(name, v)
+		}
+	}
+}
+
+// eventID is the request's id where this server made it. An id that a client
+// chose may come twice with different code, and execute would take the second
+// event for a redelivery of the first.
+func eventID(f *fiber.Ctx) string {
+	id := server.RequestID(f)
+	if id == "" || id == f.Get(server.HeaderRequestID) {
+		return uuid.NewString()
+	}
+	return id
+}
+
+// refused passes an error of execute on, or makes one of what stands between.
+func refused(f *fiber.Ctx, res *http.Response, media string, body []byte) error {
+	retry := res.Header.Get(fiber.HeaderRetryAfter)
+	if media == execution.MediaProblem && json.Valid(body) {
+		if retry != "" {
+			f.Set(fiber.HeaderRetryAfter, retry)
+		}
+		f.Set(fiber.HeaderCacheControl, "no-store")
+		f.Status(res.StatusCode).Set(fiber.HeaderContentType, execution.MediaProblem)
+		return f.Send(body)
+	}
+	kind := execution.ProblemUpstream
+	switch res.StatusCode {
+	case http.StatusTooManyRequests:
+		kind = execution.ProblemNoSandbox
+	case http.StatusServiceUnavailable:
+		kind = execution.ProblemNotReady
+	case http.StatusGatewayTimeout:
+		kind = execution.ProblemDeadline
+	}
+	if retry != "" {
+		f.Set(fiber.HeaderRetryAfter, retry)
+	}
+	return execution.NewProblem(kind, "The execute function answered with status %d.", res.StatusCode)
+}
+
+func unexpected(why string) error {
+	return execution.NewProblem(execution.ProblemUpstream, "The execute function's answer is not of the right kind: %s.", why)
+}
+
+// notExecuted is the answer when execute gave none.
+func (c *Chat) notExecuted(f *fiber.Ctx, err error) error {
+	if errors.Is(err, server.ErrPeerGone) || errors.Is(err, server.ErrShutdown) {
+		return err
+	}
+	server.Logger(server.Context(f)).Warn("the execute function did not answer", "error", redact(err))
+	return executionProblem(err)
+}
+
+// executionProblem says why execute's answer is missing or broken.
+func executionProblem(err error) *execution.Problem {
+	switch {
+	case errors.Is(err, errTimeout):
+		return execution.NewProblem(execution.ProblemDeadline, "The execute function did not answer in time.")
+	case errors.Is(err, errTooLarge):
+		return execution.NewProblem(execution.ProblemUpstream, "The execute function's answer is too large.")
+	case errors.Is(err, server.ErrShutdown):
+		return execution.NewProblem(execution.ProblemNotReady, "The server is shutting down.")
+	case errors.Is(err, errCut):
+		return execution.NewProblem(execution.ProblemUpstream, "The execute function's stream broke off.")
+	}
+	return execution.NewProblem(execution.ProblemUpstream, "The execute function cannot be reached.")
+}

@@ -1,0 +1,69 @@
+package chat
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"net/http"
+
+	"github.com/gofiber/fiber/v2"
+
+	"github.com/preheat-dev/preheat/api/execution"
+	"github.com/preheat-dev/preheat/functions/chat/frames"
+	"github.com/preheat-dev/preheat/functions/server"
+)
+
+// relayExecution passes execute's stream on. When it breaks off, the client
+// gets the terminal event all the same, with the status that is true then.
+func (c *Chat) relayExecution(f *fiber.Ctx, w *watchdog, res *http.Response) error {
+	id := server.RequestID(f)
+	return server.Stream(f, func(ctx context.Context, events *server.SSE) error {
+		defer w.stop()
+		defer res.Body.Close()
+		sandbox, err := relayUntilExit(w, res.Body, events)
+		if err == nil {
+			return nil
+		}
+		if errors.Is(context.Cause(ctx), server.ErrPeerGone) {
+			return context.Cause(ctx)
+		}
+		server.Logger(ctx).Warn("an execution's stream broke off", "error", redact(err), "sandbox", sandbox)
+		p := executionProblem(err)
+		p.RequestID = id
+		return events.Send(execution.EventExit, execution.Exit{
+			SandboxName: sandbox, Status: execution.StatusPlatformError, Notes: []string{}, Problem: p,
+		})
+	})
+}
+
+// relayUntilExit passes events on, the exit event last, and returns the
+// sandbox's name as soon as it was told.
+func relayUntilExit(w *watchdog, body io.Reader, events *server.SSE) (sandbox string, err error) {
+	r := frames.NewReader(w.reader(body, silence), frameLimitExecution)
+	for {
+		frame, err := r.Next()
+		if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
+			return sandbox, errCut
+		}
+		if err != nil {
+			return sandbox, err
+		}
+		if err := events.Frame(frame); err != nil {
+			return sandbox, err
+		}
+		switch string(frames.Field(frame, "event")) {
+		case execution.EventStart:
+			var start execution.Start
+			if json.Unmarshal(frames.Field(frame, "data"), &start) == nil {
+				sandbox = start.SandboxName
+			}
+		case execution.EventExit:
+			w.drain(body)
+			return sandbox, nil
+		}
+	}
+}
+
+// frameLimitExecution has room for the largest artifact in base64.
+const frameLimitExecution = 64 << 20

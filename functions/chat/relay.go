@@ -1,0 +1,115 @@
+package chat
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"net/http"
+	"net/url"
+
+	"github.com/gofiber/fiber/v2"
+
+	"github.com/preheat-dev/preheat/functions/chat/frames"
+	"github.com/preheat-dev/preheat/functions/server"
+)
+
+// frameLimit bounds one event of another server's stream.
+const frameLimit = 16 << 20
+
+// errCut: a stream ended before it said that it was complete.
+var errCut = errors.New("the stream broke off")
+
+// relayStream passes a stream of completion chunks on. Each event goes out as
+// soon as it is complete, as the bytes that came. A stream that does not reach
+// its end gets an error event, and nothing that failed ends in [DONE].
+func (c *Chat) relayStream(f *fiber.Ctx, w *watchdog, res *http.Response, seen *observation) error {
+	return server.StreamWithPing(f, server.PingComment, func(ctx context.Context, events *server.SSE) error {
+		defer w.stop()
+		defer res.Body.Close()
+		err := c.relayEvents(w, res.Body, events, seen)
+		switch {
+		case err == nil:
+			seen.end(outcomeOf(res.StatusCode))
+			return nil
+		case errors.Is(err, errReported):
+			seen.end(outcomeError)
+			return nil
+		case errors.Is(context.Cause(ctx), server.ErrPeerGone):
+			seen.end(outcomeCancelled)
+			return context.Cause(ctx)
+		}
+		seen.end(outcomeCut)
+		server.Logger(ctx).Warn("a model server's stream broke off", "error", redact(err))
+		return events.Frame(upstreamError(err).event())
+	})
+}
+
+// errReported: the stream itself has told the client about its failure.
+var errReported = errors.New("the model server reported an error")
+
+func (c *Chat) relayEvents(w *watchdog, body io.Reader, events *server.SSE, seen *observation) error {
+	r := frames.NewReader(w.reader(body, c.config.LLM.IdleTimeout), frameLimit)
+	reported := false
+	for {
+		frame, err := r.Next()
+		if err != nil && isDone(frame) {
+			// Some servers leave the last blank line out.
+			frame, err = append(bytes.TrimRight(frame, "\r\n"), "\n\n"...), nil
+		}
+		switch {
+		case err != nil && reported:
+			return errReported
+		case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
+			return errCut
+		case err != nil:
+			return err
+		case isDone(frame) && reported:
+			return errReported
+		}
+		seen.firstByte()
+		if err := events.Frame(frame); err != nil {
+			return err
+		}
+		if isDone(frame) {
+			w.drain(body)
+			return nil
+		}
+		reported = reported || isError(frame)
+	}
+}
+
+func isDone(frame []byte) bool {
+	// Content that holds the mark is told apart by the field's exact value.
+	return bytes.Contains(frame, []byte("[DONE]")) && string(bytes.TrimSpace(frames.Field(frame, "data"))) == "[DONE]"
+}
+
+func isError(frame []byte) bool {
+	if !bytes.Contains(frame, []byte("error")) {
+		return false
+	}
+	if string(frames.Field(frame, "event")) == "error" {
+		return true
+	}
+	// Within a JSON string these quotes would be escaped: nearly every frame
+	// is told by this alone.
+	if !bytes.Contains(frame, []byte(`"error"`)) {
+		return false
+	}
+	var data struct {
+		Error  any    `json:"error"`
+		Object string `json:"object"`
+	}
+	return json.Unmarshal(frames.Field(frame, "data"), &data) == nil && (data.Error != nil || data.Object == "error")
+}
+
+// redact returns err without the URL that net/http puts into it, which may
+// hold a password.
+func redact(err error) error {
+	var u *url.Error
+	if errors.As(err, &u) {
+		return u.Err
+	}
+	return err
+}
