@@ -78,7 +78,7 @@ func (m *containers) start(ctx context.Context, p PoolConfig, c *container) erro
 	if err := os.Mkdir(bundle, 0o711); err != nil {
 		return err
 	}
-	spec, err := m.config.spec(m.host, m.image, p, c.name, c.slot)
+	spec, err := m.config.Spec(m.host, m.image, p, c.name, c.slot)
 	if err != nil {
 		return err
 	}

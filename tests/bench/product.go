@@ -1,0 +1,107 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"os/exec"
+	"regexp"
+	"syscall"
+	"time"
+
+	"github.com/preheat-dev/preheat/api/execution"
+)
+
+// product is the standalone program under measurement.
+type product struct {
+	cmd    *exec.Cmd
+	url    string
+	client *http.Client
+	logged chan struct{}
+}
+
+var listening = regexp.MustCompile(`msg="Preheat is here" url=(\S+)`)
+
+func startProduct(ctx context.Context, stateDir string) (*product, error) {
+	p := &product{
+		cmd: exec.Command("build/bin/preheat"), logged: make(chan struct{}),
+		client: &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 64}},
+	}
+	p.cmd.Env = append(os.Environ(), "PREHEAT_LISTEN=127.0.0.1:0", "PREHEAT_STATE_DIR="+stateDir,
+		"PREHEAT_POOL_SIZE=8", "PREHEAT_JAVASCRIPT_POOL_SIZE=0", "PREHEAT_LLM_DISCOVER=false", "PREHEAT_LOG_LEVEL=info")
+	log, err := p.cmd.StderrPipe()
+	if err != nil {
+		return nil, err
+	}
+	if err := p.cmd.Start(); err != nil {
+		return nil, fmt.Errorf("starting the product (make build makes it): %w", err)
+	}
+	url := make(chan string, 1)
+	go func() {
+		defer close(p.logged)
+		for lines := bufio.NewScanner(log); lines.Scan(); {
+			if m := listening.FindStringSubmatch(lines.Text()); m != nil {
+				url <- m[1]
+			}
+		}
+	}()
+	select {
+	case p.url = <-url:
+	case <-p.logged:
+		return nil, errors.Join(errors.New("the product ended at once"), p.cmd.Wait())
+	case <-ctx.Done():
+		return nil, errors.Join(ctx.Err(), p.stop())
+	}
+	for {
+		res, err := p.client.Get(p.url + "/readyz")
+		if err == nil {
+			_ = res.Body.Close()
+			if res.StatusCode == http.StatusOK {
+				return p, nil
+			}
+		}
+		select {
+		case <-ctx.Done():
+			return nil, errors.Join(ctx.Err(), p.stop())
+		case <-time.After(20 * time.Millisecond):
+		}
+	}
+}
+
+// execute runs print(1) and checks the result.
+func (p *product) execute(ctx context.Context) error {
+	body := []byte(`{"language":"python","code":"print(1)"}`)
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, p.url+"/v1/sandbox/execute", bytes.NewReader(body))
+	if err != nil {
+		return err
+	}
+	req.Header.Set("Content-Type", execution.MediaJSON)
+	res, err := p.client.Do(req)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = res.Body.Close() }()
+	text, err := io.ReadAll(res.Body)
+	if err != nil {
+		return err
+	}
+	var r execution.Result
+	if err := json.Unmarshal(text, &r); err != nil || r.Stdout != "1\n" || r.ExitCode != 0 {
+		return fmt.Errorf("status %d: %s", res.StatusCode, text)
+	}
+	return nil
+}
+
+func (p *product) stop() error {
+	if err := p.cmd.Process.Signal(syscall.SIGTERM); err != nil {
+		return err
+	}
+	<-p.logged
+	return p.cmd.Wait()
+}
