@@ -13,6 +13,9 @@ const (
 	LabelRevision = GroupName + "/revision"
 	// LabelClaim names the claim of a claimed sandbox.
 	LabelClaim = GroupName + "/claim"
+	// LabelClaimUID is the UID of that claim, where whoever bound it knew it:
+	// a later claim of the same name does not inherit the sandbox.
+	LabelClaimUID = GroupName + "/claim-uid"
 )
 
 // Values of LabelState.
@@ -25,8 +28,13 @@ const (
 	StateRetired = "retired"
 )
 
-// AnnotationRequest is the id of the execution that claimed a sandbox.
-const AnnotationRequest = GroupName + "/request"
+// Variables that the controller sets for the runner of a sandbox.
+const (
+	// EnvToken holds the token that the one run must carry.
+	EnvToken = "PREHEAT_RUNNER_TOKEN"
+	// EnvListen holds the address on which the runner takes it.
+	EnvListen = "PREHEAT_RUNNER_LISTEN"
+)
 
-// EnvToken is the variable by which a sandbox's runner gets its token.
-const EnvToken = "PREHEAT_TOKEN"
+// LabelClaimant marks the Pods that may reach the runners of sandboxes.
+const LabelClaimant = GroupName + "/claimant"

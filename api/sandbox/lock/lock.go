@@ -1,0 +1,94 @@
+// Package lock is the one lock of a sandbox: the label sandbox.preheat.dev/state
+// of its Pod, which leaves "warm" once and for all. Every change is a JSON
+// Patch that tests for "warm" first. The API server applies test and change as
+// one transaction, so that of all who try, claimants and the controller alike,
+// exactly one wins (invariants I1 to I3).
+package lock
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/preheat-dev/preheat/api/sandbox/v1alpha1"
+)
+
+// PatchType is the type of the patches in this package.
+const PatchType = types.JSONPatchType
+
+type operation struct {
+	Op    string `json:"op"`
+	Path  string `json:"path"`
+	Value any    `json:"value"`
+}
+
+// Holder is who claims a sandbox.
+type Holder struct {
+	// Claim is the name of the claim.
+	Claim string
+	// UID is the claim's, if it is known.
+	UID types.UID
+	// Deadline is how long the Pod may live from its own start on, as the
+	// last resort of the node when everybody else is gone; 0 sets none.
+	Deadline time.Duration
+}
+
+// Claim returns the patch that makes a warm sandbox the holder's. The Pod is
+// no longer owned by its pool then: whatever happens to the pool, the garbage
+// collector leaves a claimed sandbox alone.
+func Claim(h Holder) ([]byte, error) {
+	ops := []operation{
+		label("test", v1alpha1.LabelState, v1alpha1.StateWarm),
+		label("replace", v1alpha1.LabelState, v1alpha1.StateClaimed),
+		label("add", v1alpha1.LabelClaim, h.Claim),
+		{Op: "add", Path: "/metadata/ownerReferences", Value: []any{}},
+	}
+	if h.UID != "" {
+		ops = append(ops, label("add", v1alpha1.LabelClaimUID, string(h.UID)))
+	}
+	if h.Deadline > 0 {
+		// Rounded up, and at least the one second that the API asks for.
+		seconds := int64((h.Deadline + time.Second - 1) / time.Second)
+		ops = append(ops, operation{Op: "add", Path: "/spec/activeDeadlineSeconds", Value: seconds})
+	}
+	return encode(ops)
+}
+
+// Retire returns the patch that takes a warm sandbox out of everybody's reach,
+// after which it may be deleted.
+func Retire() ([]byte, error) {
+	return encode([]operation{
+		label("test", v1alpha1.LabelState, v1alpha1.StateWarm),
+		label("replace", v1alpha1.LabelState, v1alpha1.StateRetired),
+	})
+}
+
+// Surrender returns the patch by which a holder gives up a sandbox that it has
+// won and not used. Nobody can claim it again.
+func Surrender(claim string) ([]byte, error) {
+	return encode([]operation{
+		label("test", v1alpha1.LabelState, v1alpha1.StateClaimed),
+		label("test", v1alpha1.LabelClaim, claim),
+		label("replace", v1alpha1.LabelState, v1alpha1.StateRetired),
+	})
+}
+
+// Lost reports whether a patch failed because the sandbox is no longer there
+// to be won. Any other error leaves open whether the patch was applied.
+func Lost(err error) bool { return apierrors.IsInvalid(err) || apierrors.IsNotFound(err) }
+
+func label(op, name, value string) operation {
+	return operation{Op: op, Path: "/metadata/labels/" + strings.ReplaceAll(name, "/", "~1"), Value: value}
+}
+
+func encode(ops []operation) ([]byte, error) {
+	data, err := json.Marshal(ops)
+	if err != nil {
+		return nil, fmt.Errorf("encode a patch: %w", err)
+	}
+	return data, nil
+}

@@ -1,0 +1,102 @@
+package claim
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	corelisters "k8s.io/client-go/listers/core/v1"
+	"knative.dev/pkg/apis"
+	"knative.dev/pkg/controller"
+	"knative.dev/pkg/reconciler"
+
+	"github.com/preheat-dev/preheat/api/client/clientset/versioned"
+	listers "github.com/preheat-dev/preheat/api/client/listers/sandbox/v1alpha1"
+	"github.com/preheat-dev/preheat/api/sandbox/v1alpha1"
+	"github.com/preheat-dev/preheat/controller/warmpool"
+)
+
+// eventBound is the event of a claim that the controller has bound.
+const eventBound = "Bound"
+
+type claimReconciler struct {
+	client versioned.Interface
+	pods   corelisters.PodLister
+	pools  listers.SandboxWarmPoolLister
+}
+
+// ReconcileKind implements the generated Interface.
+func (r *claimReconciler) ReconcileKind(ctx context.Context, c *v1alpha1.SandboxClaim) reconciler.Event {
+	pod, err := r.sandbox(c)
+	if err != nil {
+		return err
+	}
+	_, err = r.pools.SandboxWarmPools(c.Namespace).Get(c.Spec.WarmPoolRef.Name)
+	if err != nil && !apierrors.IsNotFound(err) {
+		return fmt.Errorf("get the pool of claim %s: %w", c.Name, err)
+	}
+	now := time.Now()
+	s := plan(c, pod, err == nil, now)
+	if s.remove {
+		return r.remove(ctx, c)
+	}
+	apply(ctx, c, s, now)
+	if s.finish {
+		// The status brings the claim back, to be removed in time.
+		return nil
+	}
+	if s.wake.IsZero() {
+		return nil
+	}
+	return controller.NewRequeueAfter(max(s.wake.Sub(now), time.Millisecond))
+}
+
+// sandbox finds the claim's Pod, or nil.
+func (r *claimReconciler) sandbox(c *v1alpha1.SandboxClaim) (*corev1.Pod, error) {
+	pods, err := r.pods.Pods(c.Namespace).List(labels.SelectorFromSet(labels.Set{v1alpha1.LabelClaim: c.Name}))
+	if err != nil {
+		return nil, fmt.Errorf("find the sandbox of claim %s: %w", c.Name, err)
+	}
+	for _, pod := range pods {
+		if warmpool.Holds(c, pod) {
+			return pod, nil
+		}
+	}
+	return nil, nil
+}
+
+func (r *claimReconciler) remove(ctx context.Context, c *v1alpha1.SandboxClaim) error {
+	err := r.client.SandboxV1alpha1().SandboxClaims(c.Namespace).Delete(ctx, c.Name,
+		metav1.DeleteOptions{Preconditions: metav1.NewUIDPreconditions(string(c.UID))})
+	if err != nil && !apierrors.IsNotFound(err) && !apierrors.IsConflict(err) {
+		return fmt.Errorf("delete claim %s: %w", c.Name, err)
+	}
+	return nil
+}
+
+// apply writes a step into the claim's status, and tells of what matters.
+func apply(ctx context.Context, c *v1alpha1.SandboxClaim, s step, now time.Time) {
+	if s.ready == "" {
+		return
+	}
+	before := c.Status.GetCondition(v1alpha1.ConditionReady)
+	c.GetConditionSet().Manage(c.GetStatus()).SetCondition(apis.Condition{
+		Type: v1alpha1.ConditionReady, Status: s.ready, Reason: s.reason, Message: s.message,
+	})
+	if s.sandbox != nil {
+		if c.Status.Sandbox == nil && c.Spec.Binding == v1alpha1.BindingController {
+			controller.GetEventRecorder(ctx).Eventf(c, corev1.EventTypeNormal, eventBound, "Bound to sandbox %s", s.sandbox.Name)
+		}
+		c.Status.Sandbox = s.sandbox
+	}
+	if s.finish {
+		c.Status.FinishedAt = &metav1.Time{Time: now}
+	}
+	if s.ready == corev1.ConditionFalse && (before == nil || before.Reason != s.reason) {
+		controller.GetEventRecorder(ctx).Event(c, corev1.EventTypeWarning, s.reason, s.message)
+	}
+}

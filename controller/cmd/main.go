@@ -1,0 +1,130 @@
+// Command controller runs the controllers of Preheat's warm pools.
+//
+// Its settings come from the environment:
+//
+//	PREHEAT_NAMESPACE      the namespace whose pools it keeps; empty means all
+//	PREHEAT_PROBE_ADDRESS  where GET /healthz is answered (127.0.0.1:8080)
+//	SYSTEM_NAMESPACE       the namespace of its own ConfigMaps and Leases
+//
+// and, as with every Knative controller, from the ConfigMaps config-logging,
+// config-observability (metrics, by OTLP or Prometheus) and
+// config-leader-election in SYSTEM_NAMESPACE, which are read at the start.
+package main
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"time"
+
+	"github.com/go-logr/zapr"
+	"go.opentelemetry.io/otel"
+	"go.opentelemetry.io/otel/attribute"
+	sdkmetric "go.opentelemetry.io/otel/sdk/metric"
+	"go.opentelemetry.io/otel/sdk/resource"
+	"k8s.io/client-go/rest"
+	"k8s.io/klog/v2"
+	kubeclient "knative.dev/pkg/client/injection/kube/client"
+	podfactory "knative.dev/pkg/client/injection/kube/informers/factory/filtered"
+	"knative.dev/pkg/configmap"
+	"knative.dev/pkg/controller"
+	"knative.dev/pkg/injection"
+	"knative.dev/pkg/injection/sharedmain"
+	"knative.dev/pkg/leaderelection"
+	"knative.dev/pkg/logging"
+	"knative.dev/pkg/observability/metrics"
+	"knative.dev/pkg/signals"
+
+	"github.com/preheat-dev/preheat/controller/claim"
+	"github.com/preheat-dev/preheat/controller/template"
+	"github.com/preheat-dev/preheat/controller/warmpool"
+)
+
+const (
+	component    = "preheat-controller"
+	probeAddress = "127.0.0.1:8080"
+	flushTimeout = 5 * time.Second
+	// The API server protects itself by priority and fairness; this limit is
+	// for the case that the controller goes wrong.
+	clientQPS, clientBurst = 500, 1000
+)
+
+func main() {
+	if err := run(signals.NewContext()); err != nil {
+		fmt.Fprintln(os.Stderr, "controller:", err)
+		os.Exit(1)
+	}
+}
+
+// run does what Knative's sharedmain does, but for fixed ports on all
+// addresses, webhooks, and a telemetry resource that only one version of the
+// OpenTelemetry SDK accepts.
+func run(ctx context.Context) (err error) {
+	cfg := injection.ParseAndGetRESTConfigOrDie()
+	configure(cfg)
+	stop, err := serveProbes(ctx, cmp.Or(os.Getenv("PREHEAT_PROBE_ADDRESS"), probeAddress))
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, stop()) }()
+
+	ctx = podfactory.WithSelectors(ctx, warmpool.PodSelector)
+	if ns := os.Getenv("PREHEAT_NAMESPACE"); ns != "" {
+		ctx = injection.WithNamespaceScope(ctx, ns)
+	}
+	ctx, startInformers := injection.EnableInjectionOrDie(ctx, cfg)
+	logger, _ := sharedmain.SetupLoggerOrDie(ctx, component)
+	defer func() { _ = logger.Sync() }() // fails on a terminal, without harm
+	ctx = logging.WithLogger(ctx, logger)
+	klog.SetLogger(zapr.NewLogger(logger.Desugar()))
+
+	flush, err := setUpMetrics(ctx)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, flush()) }()
+	election, err := sharedmain.GetLeaderElectionConfig(ctx)
+	if err != nil {
+		return fmt.Errorf("read the settings of the leader election: %w", err)
+	}
+	ctx = leaderelection.WithDynamicLeaderElectorBuilder(ctx, kubeclient.Get(ctx), election.GetComponentConfig(component))
+
+	unused := configmap.NewStaticWatcher()
+	controllers := []*controller.Impl{
+		warmpool.NewController(ctx, unused), claim.NewController(ctx, unused), template.NewController(ctx, unused),
+	}
+	startInformers()
+	return controller.StartAll(ctx, controllers...)
+}
+
+func configure(cfg *rest.Config) {
+	if cfg.QPS == 0 {
+		cfg.QPS, cfg.Burst = clientQPS, clientBurst
+	}
+	// Protobuf where the server offers it: Pods are most of the traffic.
+	cfg.AcceptContentTypes = "application/vnd.kubernetes.protobuf,application/json"
+}
+
+// setUpMetrics exports metrics as config-observability says.
+func setUpMetrics(ctx context.Context) (flush func() error, err error) {
+	cfg, err := sharedmain.GetObservabilityConfig(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("read the settings of the metrics: %w", err)
+	}
+	mp, err := metrics.NewMeterProvider(ctx, cfg.Metrics,
+		sdkmetric.WithResource(resource.NewSchemaless(attribute.String("service.name", component))))
+	if err != nil {
+		return nil, fmt.Errorf("set up the metrics: %w", err)
+	}
+	otel.SetMeterProvider(mp)
+	return func() error {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), flushTimeout)
+		defer cancel()
+		if err := mp.Shutdown(ctx); err != nil {
+			return fmt.Errorf("flush the metrics: %w", err)
+		}
+		return nil
+	}, nil
+}

@@ -1,0 +1,127 @@
+package template
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
+	"k8s.io/utils/ptr"
+
+	"github.com/preheat-dev/preheat/api/sandbox/v1alpha1"
+)
+
+// Blueprint is what a template yields: a hardened Pod, but for what differs
+// from one sandbox to the next.
+type Blueprint struct {
+	meta v1alpha1.PodMetadata
+	spec corev1.PodSpec
+	name string
+	// Revision identifies everything in the blueprint.
+	Revision string
+	// Loosened are the defaults that the template sets aside, sorted.
+	Loosened []v1alpha1.Loosening
+}
+
+// RefusedError says why no sandbox can be made from a template.
+type RefusedError struct{ Reasons []string }
+
+// Error implements error.
+func (e *RefusedError) Error() string { return strings.Join(e.Reasons, "; ") }
+
+// Build returns the blueprint of t, or a *RefusedError.
+func Build(t *v1alpha1.SandboxTemplate) (*Blueprint, error) {
+	b := &Blueprint{meta: t.Spec.PodTemplate.Metadata, spec: *t.Spec.PodTemplate.Spec.DeepCopy(), name: t.Name}
+	h := &hardener{allowed: t.Spec.Loosen}
+	h.pod(&b.spec)
+	if t.Spec.NetworkPolicyManagement == v1alpha1.NetworkPolicyUnmanaged {
+		h.weak(v1alpha1.LoosenNetwork, "networkPolicyManagement")
+	}
+	if len(h.refused) > 0 {
+		slices.Sort(h.refused)
+		return nil, &RefusedError{Reasons: slices.Compact(h.refused)}
+	}
+	slices.Sort(h.used)
+	b.Loosened = h.used
+	addScratch(&b.spec)
+	addRunner(&b.spec, t.Spec.RunnerPort)
+	var err error
+	b.Revision, err = revision(b.meta, b.spec)
+	return b, err
+}
+
+func revision(parts ...any) (string, error) {
+	data, err := json.Marshal(parts)
+	if err != nil {
+		return "", fmt.Errorf("hash a pod template: %w", err)
+	}
+	sum := sha256.Sum256(data)
+	return hex.EncodeToString(sum[:5]), nil
+}
+
+// addScratch gives the first container folders to write to, unless the
+// template mounts something else there.
+func addScratch(p *corev1.PodSpec) {
+	c := &p.Containers[0]
+	for _, s := range scratch {
+		if slices.ContainsFunc(c.VolumeMounts, func(m corev1.VolumeMount) bool { return m.MountPath == s.path }) {
+			continue
+		}
+		p.Volumes = append(p.Volumes, corev1.Volume{Name: s.name, VolumeSource: corev1.VolumeSource{
+			EmptyDir: &corev1.EmptyDirVolumeSource{Medium: corev1.StorageMediumMemory, SizeLimit: ptr.To(resource.MustParse(scratchSize))},
+		}})
+		c.VolumeMounts = append(c.VolumeMounts, corev1.VolumeMount{Name: s.name, MountPath: s.path})
+	}
+}
+
+// addRunner tells the runner where to listen, and the kubelet when it does: a
+// runner listens when its interpreters are warm.
+func addRunner(p *corev1.PodSpec, port int32) {
+	c := &p.Containers[0]
+	setEnv(c, v1alpha1.EnvListen, ":"+strconv.Itoa(int(port)))
+	if c.ReadinessProbe == nil {
+		c.ReadinessProbe = &corev1.Probe{
+			ProbeHandler:  corev1.ProbeHandler{TCPSocket: &corev1.TCPSocketAction{Port: intstr.FromInt32(port)}},
+			PeriodSeconds: 1,
+		}
+	}
+}
+
+func setEnv(c *corev1.Container, name, value string) {
+	c.Env = slices.DeleteFunc(c.Env, func(e corev1.EnvVar) bool { return e.Name == name })
+	c.Env = append(c.Env, corev1.EnvVar{Name: name, Value: value})
+}
+
+// Pod returns the Pod of a new sandbox of a pool. The pool owns it as long as
+// nobody has claimed it.
+func (b *Blueprint) Pod(pool *v1alpha1.SandboxWarmPool, name, token string) *corev1.Pod {
+	pod := &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: pool.Namespace, Name: name, Labels: map[string]string{}, Annotations: map[string]string{},
+			OwnerReferences: []metav1.OwnerReference{{
+				APIVersion: v1alpha1.SchemeGroupVersion.String(), Kind: pool.GetGroupVersionKind().Kind,
+				Name: pool.Name, UID: pool.UID, Controller: ptr.To(true),
+			}},
+		},
+		Spec: *b.spec.DeepCopy(),
+	}
+	for k, v := range b.meta.Labels {
+		pod.Labels[k] = v
+	}
+	for k, v := range b.meta.Annotations {
+		pod.Annotations[k] = v
+	}
+	pod.Labels[v1alpha1.LabelState] = v1alpha1.StateWarm
+	pod.Labels[v1alpha1.LabelPool] = pool.Name
+	pod.Labels[v1alpha1.LabelTemplate] = b.name
+	pod.Labels[v1alpha1.LabelRevision] = b.Revision
+	setEnv(&pod.Spec.Containers[0], v1alpha1.EnvToken, token)
+	return pod
+}

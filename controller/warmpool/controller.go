@@ -1,0 +1,144 @@
+// Package warmpool reconciles SandboxWarmPools: it keeps the wanted number of
+// sandbox Pods warm, replaces what failed, grew old or follows an old
+// template, binds sandboxes to the claims that wait for one, and destroys the
+// sandbox of a claim that has ended.
+//
+// The decisions are plan.Plan's. This package turns what the caches show into
+// the plan's state, corrected by what it knows of its own writes, and carries
+// the actions out: it takes a sandbox only by the lock on its label, and
+// deletes only what it has taken or what no claim holds any more.
+package warmpool
+
+import (
+	"context"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/cache"
+	kubeclient "knative.dev/pkg/client/injection/kube/client"
+	podinformer "knative.dev/pkg/client/injection/kube/informers/core/v1/pod/filtered"
+	"knative.dev/pkg/configmap"
+	"knative.dev/pkg/controller"
+	"knative.dev/pkg/logging"
+	"knative.dev/pkg/reconciler"
+
+	client "github.com/preheat-dev/preheat/api/client/injection/client"
+	claiminformer "github.com/preheat-dev/preheat/api/client/injection/informers/sandbox/v1alpha1/sandboxclaim"
+	templateinformer "github.com/preheat-dev/preheat/api/client/injection/informers/sandbox/v1alpha1/sandboxtemplate"
+	poolinformer "github.com/preheat-dev/preheat/api/client/injection/informers/sandbox/v1alpha1/sandboxwarmpool"
+	poolreconciler "github.com/preheat-dev/preheat/api/client/injection/reconciler/sandbox/v1alpha1/sandboxwarmpool"
+	"github.com/preheat-dev/preheat/api/sandbox/v1alpha1"
+)
+
+// PodSelector selects the Pods that the controllers look at. The context of
+// NewController needs it as a selector of the filtered informers.
+const PodSelector = v1alpha1.LabelPool
+
+// NewController returns the controller of SandboxWarmPools.
+func NewController(ctx context.Context, _ configmap.Watcher) *controller.Impl {
+	pods := podinformer.Get(ctx, PodSelector)
+	m, err := newMetrics()
+	if err != nil {
+		logging.FromContext(ctx).Fatalw("Failed to make the metrics", "error", err)
+	}
+	r := &poolReconciler{
+		kube: kubeclient.Get(ctx), client: client.Get(ctx), pods: pods.Lister(),
+		claims: claiminformer.Get(ctx).Lister(), templates: templateinformer.Get(ctx).Lister(),
+		ledger: newLedger(), metrics: m,
+	}
+	impl := poolreconciler.NewImpl(ctx, r, func(impl *controller.Impl) controller.Options {
+		return controller.Options{
+			// The pools that exist are looked at by themselves. Pods may be
+			// left of pools that do not.
+			PromoteFunc: func(reconciler.Bucket) { r.enqueuePods(impl) },
+			// The next leader changes what this memory is about.
+			DemoteFunc: func(reconciler.Bucket) { r.memories.dropAll() },
+		}
+	})
+	handle(ctx, impl, r, pods.Informer())
+	return impl
+}
+
+func handle(ctx context.Context, impl *controller.Impl, r *poolReconciler, pods cache.SharedIndexInformer) {
+	add(poolinformer.Get(ctx).Informer(), controller.HandleAll(impl.Enqueue))
+	add(pods, cache.ResourceEventHandlerFuncs{
+		AddFunc: func(obj any) { enqueuePod(impl, obj) },
+		UpdateFunc: func(before, after any) {
+			was, is := before.(*corev1.Pod), after.(*corev1.Pod)
+			if was.Labels[v1alpha1.LabelState] == v1alpha1.StateWarm && is.Labels[v1alpha1.LabelState] == v1alpha1.StateClaimed {
+				r.ledger.sandboxClaimed(is)
+			}
+			enqueuePod(impl, after)
+		},
+		DeleteFunc: func(obj any) {
+			if pod, ok := last(obj).(*corev1.Pod); ok {
+				r.ledger.sandboxGone(pod)
+				enqueuePod(impl, pod)
+			}
+		},
+	})
+	enqueueClaim := func(obj any) {
+		if c, ok := last(obj).(*v1alpha1.SandboxClaim); ok {
+			impl.EnqueueKey(types.NamespacedName{Namespace: c.Namespace, Name: c.Spec.WarmPoolRef.Name})
+		}
+	}
+	add(claiminformer.Get(ctx).Informer(), cache.ResourceEventHandlerFuncs{
+		AddFunc:    enqueueClaim,
+		UpdateFunc: func(_, after any) { enqueueClaim(after) },
+		DeleteFunc: func(obj any) {
+			if c, ok := last(obj).(*v1alpha1.SandboxClaim); ok {
+				r.ledger.claimEnded(c, time.Now())
+				enqueueClaim(c)
+			}
+		},
+	})
+	pools := poolinformer.Get(ctx).Lister()
+	add(templateinformer.Get(ctx).Informer(), controller.HandleAll(func(obj any) {
+		t, ok := last(obj).(*v1alpha1.SandboxTemplate)
+		if !ok {
+			return
+		}
+		all, err := pools.SandboxWarmPools(t.Namespace).List(labels.Everything())
+		if err != nil {
+			logging.FromContext(ctx).Errorw("Failed to list the pools of a template", "error", err)
+			return
+		}
+		for _, p := range all {
+			if p.Spec.SandboxTemplateRef.Name == t.Name {
+				impl.Enqueue(p)
+			}
+		}
+	}))
+}
+
+// last returns the object of an event, the last known one after a lost watch.
+func last(obj any) any {
+	if tomb, ok := obj.(cache.DeletedFinalStateUnknown); ok {
+		return tomb.Obj
+	}
+	return obj
+}
+
+func enqueuePod(impl *controller.Impl, obj any) {
+	if pod, ok := obj.(*corev1.Pod); ok && pod.Labels[v1alpha1.LabelPool] != "" {
+		impl.EnqueueKey(poolOf(pod))
+	}
+}
+
+func (r *poolReconciler) enqueuePods(impl *controller.Impl) {
+	all, err := r.pods.List(labels.Everything())
+	if err != nil {
+		return // a cache that is there does not fail
+	}
+	for _, pod := range all {
+		enqueuePod(impl, pod)
+	}
+}
+
+// add registers a handler. It can only fail on a stopped informer, and then
+// the process is about to end.
+func add(informer cache.SharedIndexInformer, handler cache.ResourceEventHandler) {
+	_, _ = informer.AddEventHandler(handler)
+}

@@ -1,0 +1,157 @@
+package warmpool
+
+import (
+	"cmp"
+	"slices"
+	"strconv"
+	"sync"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/preheat-dev/preheat/api/sandbox/v1alpha1"
+	"github.com/preheat-dev/preheat/controller/warmpool/plan"
+)
+
+// unseenFor is how long a created sandbox is expected to appear in the cache.
+const unseenFor = time.Minute
+
+// memory is what the controller knows of a pool beyond its caches, which may
+// be behind its own writes. All of it can be lost at any time.
+type memory struct {
+	backoff plan.Backoff
+	size    plan.Memory
+	meter   plan.Meter
+	// made holds created sandboxes, by name, until they are in the cache.
+	made map[string]time.Time
+	// born holds when a sandbox was created, until it is warm.
+	born map[string]time.Time
+	// moved holds the phases of sandboxes that this controller has won.
+	moved map[string]plan.Phase
+	// deleted holds the sandboxes whose deletion was asked for.
+	deleted map[string]bool
+	// warm holds the sandboxes that have been seen warm.
+	warm map[string]bool
+	// bound holds the sandboxes of claims, by the claim's UID.
+	bound map[types.UID]string
+	// orphans holds when a claimed sandbox was first seen without its claim.
+	orphans map[string]time.Time
+	// order numbers the claims as they came.
+	order map[types.UID]int
+	last  int
+	// problem and desired are what was last told, in events.
+	problem plan.Problem
+	desired int
+	// wroteStatus is when the pool's status was last changed.
+	wroteStatus time.Time
+}
+
+func newMemory() *memory {
+	return &memory{
+		made: map[string]time.Time{}, born: map[string]time.Time{}, moved: map[string]plan.Phase{},
+		deleted: map[string]bool{}, warm: map[string]bool{}, bound: map[types.UID]string{},
+		orphans: map[string]time.Time{}, order: map[types.UID]int{},
+	}
+}
+
+// memories holds the memory of each pool. A pool's memory is used by one
+// reconciliation at a time, which the work queue sees to.
+type memories struct {
+	mu    sync.Mutex
+	pools map[types.NamespacedName]*memory
+}
+
+func (ms *memories) of(pool types.NamespacedName) *memory {
+	ms.mu.Lock()
+	defer ms.mu.Unlock()
+	if ms.pools == nil {
+		ms.pools = map[types.NamespacedName]*memory{}
+	}
+	m := ms.pools[pool]
+	if m == nil {
+		m = newMemory()
+		ms.pools[pool] = m
+	}
+	return m
+}
+
+func (ms *memories) drop(pool types.NamespacedName) {
+	ms.mu.Lock()
+	defer ms.mu.Unlock()
+	delete(ms.pools, pool)
+}
+
+func (ms *memories) dropAll() {
+	ms.mu.Lock()
+	defer ms.mu.Unlock()
+	ms.pools = nil
+}
+
+// refresh brings the memory in line with the cache and with what has passed.
+func (m *memory) refresh(pods []*corev1.Pod, claims []*v1alpha1.SandboxClaim, p passed, now time.Time) {
+	for range p.claims {
+		m.meter.Claimed(now)
+	}
+	present := map[string]bool{}
+	for _, pod := range pods {
+		present[pod.Name] = true
+		delete(m.made, pod.Name)
+	}
+	for _, name := range p.gone {
+		delete(m.made, name)
+	}
+	for name, at := range m.made {
+		if now.Sub(at) > unseenFor {
+			delete(m.made, name)
+		}
+	}
+	keep := func(name string) bool {
+		_, made := m.made[name]
+		return made || present[name]
+	}
+	prune(m.born, keep)
+	prune(m.moved, keep)
+	prune(m.deleted, keep)
+	prune(m.warm, keep)
+	prune(m.orphans, keep)
+	m.number(claims)
+}
+
+// number gives new claims the numbers in whose order they are served: the
+// creation time alone has the resolution of a second.
+func (m *memory) number(claims []*v1alpha1.SandboxClaim) {
+	present := map[types.UID]bool{}
+	var fresh []*v1alpha1.SandboxClaim
+	for _, c := range claims {
+		present[c.UID] = true
+		if _, known := m.order[c.UID]; !known {
+			fresh = append(fresh, c)
+		}
+	}
+	prune(m.order, func(uid types.UID) bool { return present[uid] })
+	prune(m.bound, func(uid types.UID) bool { return present[uid] })
+	slices.SortFunc(fresh, func(a, b *v1alpha1.SandboxClaim) int {
+		return cmp.Or(a.CreationTimestamp.Compare(b.CreationTimestamp.Time), cmp.Compare(version(a), version(b)))
+	})
+	for _, c := range fresh {
+		m.last++
+		m.order[c.UID] = m.last
+	}
+}
+
+func version(c *v1alpha1.SandboxClaim) uint64 {
+	v, err := strconv.ParseUint(c.ResourceVersion, 10, 64)
+	if err != nil {
+		return 0 // not a number: the order within a second is then open
+	}
+	return v
+}
+
+func prune[K comparable, V any](m map[K]V, keep func(K) bool) {
+	for k := range m {
+		if !keep(k) {
+			delete(m, k)
+		}
+	}
+}

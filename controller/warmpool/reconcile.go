@@ -1,0 +1,233 @@
+package warmpool
+
+import (
+	"context"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/kubernetes"
+	corelisters "k8s.io/client-go/listers/core/v1"
+	"k8s.io/utils/ptr"
+	"knative.dev/pkg/controller"
+	"knative.dev/pkg/logging"
+	"knative.dev/pkg/reconciler"
+
+	"github.com/preheat-dev/preheat/api/client/clientset/versioned"
+	listers "github.com/preheat-dev/preheat/api/client/listers/sandbox/v1alpha1"
+	"github.com/preheat-dev/preheat/api/sandbox/v1alpha1"
+	"github.com/preheat-dev/preheat/controller/template"
+	"github.com/preheat-dev/preheat/controller/warmpool/plan"
+)
+
+const (
+	// statusEvery is how often the counts in a pool's status are written.
+	statusEvery = time.Second
+	// retryAfter is the pause after a refused write.
+	retryAfter = time.Second
+)
+
+type poolReconciler struct {
+	kube      kubernetes.Interface
+	client    versioned.Interface
+	pods      corelisters.PodLister
+	claims    listers.SandboxClaimLister
+	templates listers.SandboxTemplateLister
+	memories  memories
+	ledger    *ledger
+	metrics   *metrics
+}
+
+// ReconcileKind implements the generated Interface.
+func (r *poolReconciler) ReconcileKind(ctx context.Context, pool *v1alpha1.SandboxWarmPool) reconciler.Event {
+	before := pool.Status.DeepCopy()
+	blueprint, paused := r.blueprint(pool)
+	state, actions, err := r.run(ctx, pool, blueprint, paused)
+	if state == nil {
+		return err
+	}
+	m := r.memories.of(keyOf(pool))
+	now := time.Now()
+	report(pool, *state, actions)
+	r.announce(ctx, pool, m, actions)
+	if wait := m.wroteStatus.Add(statusEvery).Sub(now); wait > 0 && !urgent(before, &pool.Status) {
+		pool.Status = *before
+		if actions.Wake.IsZero() || now.Add(wait).Before(actions.Wake) {
+			actions.Wake = now.Add(wait)
+		}
+	} else if !equality.Semantic.DeepEqual(*before, pool.Status) {
+		m.wroteStatus = now
+	}
+	return again(ctx, actions, err, now)
+}
+
+// urgent reports whether a status has news other than counts.
+func urgent(before, after *v1alpha1.SandboxWarmPoolStatus) bool {
+	reason := func(s *v1alpha1.SandboxWarmPoolStatus) string {
+		if c := s.GetCondition(v1alpha1.ConditionReady); c != nil && c.IsFalse() {
+			return c.Reason
+		}
+		return ""
+	}
+	return before.ObservedGeneration != after.ObservedGeneration || reason(before) != reason(after)
+}
+
+// ObserveDeletion ends the sandboxes of a pool that is gone: unclaimed ones at
+// once, claimed ones with their claims.
+func (r *poolReconciler) ObserveDeletion(ctx context.Context, key types.NamespacedName) error {
+	pool := &v1alpha1.SandboxWarmPool{
+		ObjectMeta: metav1.ObjectMeta{Namespace: key.Namespace, Name: key.Name},
+		Spec:       v1alpha1.SandboxWarmPoolSpec{Replicas: ptr.To[int32](0)},
+	}
+	paused := plan.Problem{Reason: v1alpha1.ReasonPoolNotFound}
+	state, actions, err := r.run(ctx, pool, nil, paused)
+	if state == nil {
+		return err
+	}
+	if len(state.Sandboxes) == 0 {
+		r.memories.drop(key)
+		r.metrics.forget(ctx, pool)
+		return nil
+	}
+	return again(ctx, actions, err, time.Now())
+}
+
+// again asks for the next look at a pool.
+func again(ctx context.Context, a plan.Actions, err error, now time.Time) error {
+	if err != nil {
+		// The work queue's own retries start at milliseconds and would make a
+		// hot loop of a refusing API server.
+		logging.FromContext(ctx).Warnw("Some of the planned steps failed", "error", err)
+		return controller.NewRequeueAfter(retryAfter)
+	}
+	if a.Wake.IsZero() {
+		return nil
+	}
+	return controller.NewRequeueAfter(max(a.Wake.Sub(now), time.Millisecond))
+}
+
+func keyOf(pool *v1alpha1.SandboxWarmPool) types.NamespacedName {
+	return types.NamespacedName{Namespace: pool.Namespace, Name: pool.Name}
+}
+
+// blueprint returns what the pool's sandboxes are made from, or why they
+// cannot be made.
+func (r *poolReconciler) blueprint(pool *v1alpha1.SandboxWarmPool) (*template.Blueprint, plan.Problem) {
+	name := pool.Spec.SandboxTemplateRef.Name
+	t, err := r.templates.SandboxTemplates(pool.Namespace).Get(name)
+	if apierrors.IsNotFound(err) {
+		return nil, plan.Problem{Reason: v1alpha1.ReasonTemplateNotFound, Message: "there is no SandboxTemplate " + name}
+	}
+	if err == nil {
+		var b *template.Blueprint
+		if b, err = template.Build(t); err == nil {
+			return b, plan.Problem{}
+		}
+	}
+	return nil, plan.Problem{Reason: v1alpha1.ReasonTemplateInvalid, Message: "SandboxTemplate " + name + ": " + err.Error()}
+}
+
+// run looks at a pool, decides and acts. The state is nil when it could not
+// look. The error is about the acts.
+func (r *poolReconciler) run(ctx context.Context, pool *v1alpha1.SandboxWarmPool, b *template.Blueprint, paused plan.Problem) (*plan.State, plan.Actions, error) {
+	o, err := r.observe(ctx, pool, paused)
+	if err != nil {
+		return nil, plan.Actions{}, err
+	}
+	if b != nil {
+		o.revision = b.Revision
+	}
+	state := o.state()
+	r.learn(ctx, o, state)
+	actions := plan.Plan(state, o.now)
+	o.memory.backoff, o.memory.size = actions.Backoff, actions.Memory
+	for _, first := range o.memory.orphans {
+		if at := first.Add(orphanGrace); actions.Wake.IsZero() || at.Before(actions.Wake) {
+			actions.Wake = at
+		}
+	}
+	r.metrics.pool(ctx, pool, state, actions)
+	err = (&effects{reconciler: r, pool: pool, blueprint: b, observation: o}).carryOut(ctx, actions)
+	return &state, actions, err
+}
+
+// observe reads the caches, and asks the API server where they do not suffice.
+func (r *poolReconciler) observe(ctx context.Context, pool *v1alpha1.SandboxWarmPool, paused plan.Problem) (*observation, error) {
+	key := keyOf(pool)
+	// What has passed is taken first: it is then in the caches already.
+	gone := r.ledger.take(key)
+	pods, err := r.pods.Pods(pool.Namespace).List(labels.SelectorFromSet(labels.Set{v1alpha1.LabelPool: pool.Name}))
+	if err != nil {
+		return nil, err
+	}
+	all, err := r.claims.SandboxClaims(pool.Namespace).List(labels.Everything())
+	if err != nil {
+		return nil, err
+	}
+	var claims []*v1alpha1.SandboxClaim
+	for _, c := range all {
+		if c.Spec.WarmPoolRef.Name == pool.Name {
+			claims = append(claims, c)
+		}
+	}
+	now := time.Now()
+	m := r.memories.of(key)
+	m.refresh(pods, claims, gone, now)
+	return &observation{
+		pool: pool, pods: pods, claims: claims, memory: m, paused: paused, now: now,
+		over: func(pod *corev1.Pod) bool { return r.over(ctx, m, pod, now) },
+	}, nil
+}
+
+// over tells whether the claim of a claimed sandbox has ended (I4), and never
+// says so by mistake (I3): that a claim is not in the cache proves nothing.
+func (r *poolReconciler) over(ctx context.Context, m *memory, pod *corev1.Pod, now time.Time) bool {
+	name := pod.Labels[v1alpha1.LabelClaim]
+	uid := pod.Labels[v1alpha1.LabelClaimUID]
+	ended := func(c *v1alpha1.SandboxClaim) bool {
+		return uid != "" && uid != string(c.UID) || c.Status.FinishedAt != nil || c.DeletionTimestamp != nil
+	}
+	c, err := r.claims.SandboxClaims(pod.Namespace).Get(name)
+	if err == nil {
+		delete(m.orphans, pod.Name)
+		return ended(c)
+	}
+	if r.ledger.hasEnded(pod.Namespace, name) {
+		delete(m.orphans, pod.Name)
+		return true
+	}
+	first, seen := m.orphans[pod.Name]
+	if !seen {
+		m.orphans[pod.Name], first = now, now
+	}
+	if now.Sub(first) < orphanGrace {
+		return false
+	}
+	c, err = r.client.SandboxV1alpha1().SandboxClaims(pod.Namespace).Get(ctx, name, metav1.GetOptions{})
+	if err == nil && !ended(c) || err != nil && !apierrors.IsNotFound(err) {
+		m.orphans[pod.Name] = now // look again later
+		return false
+	}
+	delete(m.orphans, pod.Name)
+	return true
+}
+
+// learn measures how long sandboxes take to become warm.
+func (r *poolReconciler) learn(ctx context.Context, o *observation, s plan.State) {
+	for _, x := range s.Sandboxes {
+		if x.Phase != plan.Warm {
+			continue
+		}
+		o.memory.warm[x.Name] = true
+		if born, ok := o.memory.born[x.Name]; ok {
+			delete(o.memory.born, x.Name)
+			took := o.now.Sub(born)
+			o.memory.meter.Refilled(took)
+			r.metrics.refilled(ctx, o.pool, took)
+		}
+	}
+}

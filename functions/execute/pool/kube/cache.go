@@ -1,0 +1,212 @@
+package kube
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/informers"
+	"k8s.io/client-go/kubernetes"
+	toolscache "k8s.io/client-go/tools/cache"
+
+	"github.com/preheat-dev/preheat/api/client/clientset/versioned"
+	externalversions "github.com/preheat-dev/preheat/api/client/informers/externalversions"
+	listers "github.com/preheat-dev/preheat/api/client/listers/sandbox/v1alpha1"
+	"github.com/preheat-dev/preheat/api/sandbox/v1alpha1"
+)
+
+// cache follows the pools, templates and Pods of a namespace. On top of the
+// informers' stores it keeps what a claim needs at once: the candidates of
+// each pool, and who waits for which claim to be bound.
+type cache struct {
+	core    informers.SharedInformerFactory
+	sandbox externalversions.SharedInformerFactory
+	pools   listers.SandboxWarmPoolNamespaceLister
+	temps   listers.SandboxTemplateNamespaceLister
+	synced  []toolscache.InformerSynced
+	quit    chan struct{}
+
+	mu sync.Mutex
+	// pods are all sandboxes, by name, with when each was first seen.
+	pods map[string]*entry
+	// lines are the claims that wait, first come first served, by pool.
+	lines map[string][]*waiter
+	// held are the sandboxes in use here, told when their Pod is gone.
+	held   map[string]*sandbox
+	change chan struct{}
+}
+
+type entry struct {
+	pod  *corev1.Pod
+	seen time.Time
+	// taken says that this process tries to claim it, or has tried.
+	taken bool
+}
+
+// waiter is a claim that the controller is to bind.
+type waiter struct {
+	claim string
+	// bound yields the Pod, once.
+	bound chan *corev1.Pod
+	// ripe is signalled when a sandbox of the pool may be free.
+	ripe chan struct{}
+}
+
+func newCache(kube kubernetes.Interface, client versioned.Interface, namespace string) (*cache, error) {
+	c := &cache{
+		core: informers.NewSharedInformerFactoryWithOptions(kube, 0, informers.WithNamespace(namespace),
+			informers.WithTweakListOptions(func(o *metav1.ListOptions) { o.LabelSelector = v1alpha1.LabelPool }),
+			informers.WithTransform(slim)),
+		sandbox: externalversions.NewSharedInformerFactoryWithOptions(client, 0, externalversions.WithNamespace(namespace)),
+		quit:    make(chan struct{}), pods: map[string]*entry{}, lines: map[string][]*waiter{},
+		held: map[string]*sandbox{}, change: make(chan struct{}),
+	}
+	pods := c.core.Core().V1().Pods().Informer()
+	pools, temps := c.sandbox.Sandbox().V1alpha1().SandboxWarmPools(), c.sandbox.Sandbox().V1alpha1().SandboxTemplates()
+	c.pools, c.temps = pools.Lister().SandboxWarmPools(namespace), temps.Lister().SandboxTemplates(namespace)
+	notify := toolscache.ResourceEventHandlerFuncs{
+		AddFunc:    func(any) { c.announce() },
+		UpdateFunc: func(any, any) { c.announce() },
+		DeleteFunc: func(any) { c.announce() },
+	}
+	handlers := map[toolscache.SharedIndexInformer]toolscache.ResourceEventHandler{
+		pools.Informer(): notify, temps.Informer(): notify,
+		pods: toolscache.ResourceEventHandlerFuncs{
+			AddFunc:    func(obj any) { c.set(obj) },
+			UpdateFunc: func(_, obj any) { c.set(obj) },
+			DeleteFunc: func(obj any) { c.remove(obj) },
+		},
+	}
+	for informer, handler := range handlers {
+		registration, err := informer.AddEventHandler(handler)
+		if err != nil {
+			return nil, fmt.Errorf("follow the pools: %w", err)
+		}
+		c.synced = append(c.synced, registration.HasSynced)
+	}
+	return c, nil
+}
+
+// slim drops what claims never look at.
+func slim(obj any) (any, error) {
+	if pod, ok := obj.(*corev1.Pod); ok {
+		pod.ManagedFields = nil
+		pod.Spec.Volumes = nil
+	}
+	return obj, nil
+}
+
+// start begins to follow, and waits until all there is has been seen.
+func (c *cache) start(ctx context.Context) error {
+	c.core.Start(c.quit)
+	c.sandbox.Start(c.quit)
+	if !toolscache.WaitForCacheSync(ctx.Done(), c.synced...) {
+		return errors.Join(errors.New("not in time"), context.Cause(ctx))
+	}
+	return nil
+}
+
+func (c *cache) stop() {
+	close(c.quit)
+	c.core.Shutdown()
+	c.sandbox.Shutdown()
+}
+
+func (c *cache) changed() <-chan struct{} {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.change
+}
+
+func (c *cache) announce() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.announceLocked()
+}
+
+func (c *cache) announceLocked() {
+	close(c.change)
+	c.change = make(chan struct{})
+}
+
+func (c *cache) set(obj any) {
+	pod, ok := obj.(*corev1.Pod)
+	if !ok {
+		return
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	e := c.pods[pod.Name]
+	if e == nil || e.pod.UID != pod.UID {
+		e = &entry{seen: time.Now()}
+		c.pods[pod.Name] = e
+	}
+	e.pod = pod
+	if s := c.held[pod.Name]; s != nil && pod.Status.Phase == corev1.PodFailed {
+		s.lost()
+	}
+	poolName := pod.Labels[v1alpha1.LabelPool]
+	switch {
+	case pod.Labels[v1alpha1.LabelState] == v1alpha1.StateClaimed:
+		c.deliver(poolName, pod)
+	case !e.taken && usable(pod):
+		for _, w := range c.lines[poolName] {
+			select {
+			case w.ripe <- struct{}{}:
+			default:
+			}
+		}
+	}
+	c.announceLocked()
+}
+
+func (c *cache) remove(obj any) {
+	if tomb, ok := obj.(toolscache.DeletedFinalStateUnknown); ok {
+		obj = tomb.Obj
+	}
+	pod, ok := obj.(*corev1.Pod)
+	if !ok {
+		return
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	delete(c.pods, pod.Name)
+	if s := c.held[pod.Name]; s != nil {
+		s.lost()
+	}
+	c.announceLocked()
+}
+
+// deliver hands a bound Pod to the claim that waits for it. mu is held.
+func (c *cache) deliver(poolName string, pod *corev1.Pod) {
+	for _, w := range c.lines[poolName] {
+		if w.claim == pod.Labels[v1alpha1.LabelClaim] && reachable(pod) {
+			select {
+			case w.bound <- pod:
+			default: // it has one already
+			}
+		}
+	}
+}
+
+// usable reports whether a Pod can be claimed.
+func usable(pod *corev1.Pod) bool {
+	return pod.Labels[v1alpha1.LabelState] == v1alpha1.StateWarm && reachable(pod)
+}
+
+// reachable reports whether a Pod's runner can be reached.
+func reachable(pod *corev1.Pod) bool {
+	if pod.DeletionTimestamp != nil || pod.Status.Phase != corev1.PodRunning || pod.Status.PodIP == "" {
+		return false
+	}
+	for _, cond := range pod.Status.Conditions {
+		if cond.Type == corev1.PodReady {
+			return cond.Status == corev1.ConditionTrue
+		}
+	}
+	return false
+}

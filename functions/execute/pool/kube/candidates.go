@@ -1,0 +1,155 @@
+package kube
+
+import (
+	"cmp"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/labels"
+
+	"github.com/preheat-dev/preheat/api/sandbox/v1alpha1"
+	"github.com/preheat-dev/preheat/functions/execute/pool"
+)
+
+// offer is a pool with its template.
+type offer struct {
+	pool     *v1alpha1.SandboxWarmPool
+	template *v1alpha1.SandboxTemplate
+}
+
+// offers lists the pools that have a template, by name.
+func (c *cache) offers() []offer {
+	// The caches of started informers do not fail.
+	pools, _ := c.pools.List(labels.Everything())
+	var out []offer
+	for _, p := range pools {
+		if t, err := c.temps.Get(p.Spec.SandboxTemplateRef.Name); err == nil {
+			out = append(out, offer{pool: p, template: t})
+		}
+	}
+	slices.SortFunc(out, func(a, b offer) int { return cmp.Compare(a.pool.Name, b.pool.Name) })
+	return out
+}
+
+func (o offer) speaks(language string) bool {
+	return slices.ContainsFunc(o.template.Spec.Languages, func(l v1alpha1.Language) bool {
+		return l.Name == language || slices.Contains(l.Aliases, language)
+	})
+}
+
+// choose returns the pool for a claim: of those that qualify, the one with the
+// most warm sandboxes, or else with the shortest line.
+func (c *cache) choose(want pool.Claim) (offer, error) {
+	named := want.Pool == ""
+	var fit []offer
+	for _, o := range c.offers() {
+		if want.Pool != "" && o.pool.Name != want.Pool {
+			continue
+		}
+		named = true
+		if o.speaks(want.Language) {
+			fit = append(fit, o)
+		}
+	}
+	switch {
+	case !named:
+		return offer{}, fmt.Errorf("%w: %q", pool.ErrUnknownPool, want.Pool)
+	case len(fit) == 0:
+		return offer{}, fmt.Errorf("%w: %q", pool.ErrUnknownLanguage, want.Language)
+	case len(fit) == 1:
+		return fit[0], nil
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	free := map[string]int{}
+	for _, e := range c.pods {
+		if !e.taken && usable(e.pod) {
+			free[e.pod.Labels[v1alpha1.LabelPool]]++
+		}
+	}
+	return slices.MinFunc(fit, func(a, b offer) int {
+		a1, b1 := a.pool.Name, b.pool.Name
+		return cmp.Or(cmp.Compare(len(c.lines[a1]), len(c.lines[b1])), cmp.Compare(free[b1], free[a1]))
+	}), nil
+}
+
+// take picks a warm sandbox of a pool for this process to try: at random, so
+// that replicas do not run after the same one, and of the template's latest
+// content if there is one. It returns nil when there is none.
+func (c *cache) take(o offer) *entry {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	var latest, other []*entry
+	for _, e := range c.pods {
+		switch {
+		case e.taken || e.pod.Labels[v1alpha1.LabelPool] != o.pool.Name || !usable(e.pod):
+		case e.pod.Labels[v1alpha1.LabelRevision] == o.template.Status.Revision:
+			latest = append(latest, e)
+		default:
+			other = append(other, e)
+		}
+	}
+	from := latest
+	if len(from) == 0 {
+		from = other
+	}
+	if len(from) == 0 {
+		return nil
+	}
+	e := from[rand.IntN(len(from))]
+	e.taken = true
+	return e
+}
+
+// giveBack makes a sandbox a candidate again that was not claimed after all.
+func (c *cache) giveBack(e *entry) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	e.taken = false
+}
+
+// join puts a claim in a pool's line.
+func (c *cache) join(poolName string, w *waiter) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.lines[poolName] = append(c.lines[poolName], w)
+	c.announceLocked()
+}
+
+func (c *cache) leave(poolName string, w *waiter) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.lines[poolName] = slices.DeleteFunc(c.lines[poolName], func(x *waiter) bool { return x == w })
+	if len(c.lines[poolName]) == 0 {
+		delete(c.lines, poolName)
+	}
+	c.announceLocked()
+}
+
+// waiting returns how many claims are in a pool's line, and whether w, if
+// not nil, is the first.
+func (c *cache) waiting(poolName string, w *waiter) (n int, first bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	line := c.lines[poolName]
+	return len(line), len(line) > 0 && line[0] == w
+}
+
+// hold follows the Pod of a sandbox in use, until unhold.
+func (c *cache) hold(s *sandbox) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.held[s.name] = s
+	if c.pods[s.name] == nil {
+		s.lost() // it was a candidate, so it has been here and is gone
+	}
+}
+
+func (c *cache) unhold(s *sandbox) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.held[s.name] == s {
+		delete(c.held, s.name)
+	}
+}

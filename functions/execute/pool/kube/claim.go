@@ -1,0 +1,194 @@
+package kube
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/google/uuid"
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/codes"
+	"go.opentelemetry.io/otel/trace"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+
+	"github.com/preheat-dev/preheat/api/sandbox/lock"
+	"github.com/preheat-dev/preheat/api/sandbox/v1alpha1"
+	"github.com/preheat-dev/preheat/functions/execute/pool"
+)
+
+// annotationRequest is the id of the execution, on its claim.
+const annotationRequest = v1alpha1.GroupName + "/request"
+
+// Paths of a claim, in metrics and traces.
+const (
+	pathFast = "fast"
+	pathSlow = "slow"
+)
+
+// attempt is one claim on its way to a sandbox.
+type attempt struct {
+	*Pool
+	offer
+	want pool.Claim
+	name string
+}
+
+// Claim implements pool.Pool.
+func (p *Pool) Claim(ctx context.Context, want pool.Claim) (pool.Sandbox, error) {
+	if err := p.Ready(); err != nil {
+		return nil, err
+	}
+	o, err := p.cache.choose(want)
+	if err != nil {
+		return nil, err
+	}
+	ctx, span := p.tracer.Start(ctx, "sandbox.claim", trace.WithAttributes(
+		attribute.String("preheat.pool", o.pool.Name), attribute.String("preheat.execution", want.ID)))
+	defer span.End()
+	start := time.Now()
+	s, path, err := p.claim(ctx, o, want)
+	span.SetAttributes(attribute.String("preheat.path", path))
+	if err != nil {
+		span.SetStatus(codes.Error, err.Error())
+		return nil, err
+	}
+	span.SetAttributes(attribute.String("preheat.sandbox", s.name))
+	p.metrics.claim.WithLabelValues(path).Observe(time.Since(start).Seconds())
+	return s, nil
+}
+
+// claim takes a warm sandbox, unless others wait already, and else waits.
+func (p *Pool) claim(ctx context.Context, o offer, want pool.Claim) (*sandbox, string, error) {
+	if n, _ := p.cache.waiting(o.pool.Name, nil); n == 0 {
+		s, err := p.newAttempt(o, want).fast(ctx)
+		if s != nil || err != nil {
+			return s, pathFast, err
+		}
+	}
+	p.metrics.misses.WithLabelValues(o.pool.Name).Inc()
+	s, err := p.newAttempt(o, want).slow(ctx)
+	return s, pathSlow, err
+}
+
+func (p *Pool) newAttempt(o offer, want pool.Claim) *attempt {
+	return &attempt{Pool: p, offer: o, want: want, name: "claim-" + uuid.NewString()}
+}
+
+// fast creates the claim and takes a candidate side by side; if others were
+// faster it goes on to the next one. It returns nil when there is none.
+func (a *attempt) fast(caller context.Context) (*sandbox, error) {
+	e := a.cache.take(a.offer)
+	if e == nil {
+		return nil, nil
+	}
+	ctx, cancel := context.WithTimeout(caller, bindTimeout)
+	defer cancel()
+	created := make(chan error, 1)
+	go func() { created <- a.create(ctx, v1alpha1.BindingClaimant, bindTimeout) }() // received below
+	pod, err := a.win(ctx, e)
+	claimErr := <-created
+	if claimErr != nil {
+		a.abandon(pod)
+		return nil, a.explain(caller, "create a claim", claimErr)
+	}
+	for pod == nil && err == nil {
+		if e = a.cache.take(a.offer); e == nil {
+			a.abandon(nil)
+			return nil, nil
+		}
+		pod, err = a.win(ctx, e)
+	}
+	if err != nil {
+		a.abandon(nil)
+		return nil, a.explain(caller, "claim sandbox "+e.pod.Name, err)
+	}
+	s, err := a.connect(ctx, pod)
+	if err != nil {
+		// It died before anyone knew: the claim goes with it.
+		a.abandon(pod)
+		a.log.Warn("A warm sandbox could not be reached", "pool", a.pool.Name, "sandbox", pod.Name, "error", err)
+		if caller.Err() != nil {
+			return nil, a.explain(caller, "reach sandbox "+pod.Name, err)
+		}
+		return a.newAttempt(a.offer, a.want).fast(caller)
+	}
+	return s, nil
+}
+
+// create creates the SandboxClaim.
+func (a *attempt) create(ctx context.Context, binding v1alpha1.Binding, wait time.Duration) error {
+	seconds := min(max(int32(wait.Seconds()+0.999), 1), 3600)
+	claim := &v1alpha1.SandboxClaim{
+		ObjectMeta: metav1.ObjectMeta{Name: a.name, Annotations: map[string]string{annotationRequest: a.want.ID}},
+		Spec: v1alpha1.SandboxClaimSpec{
+			WarmPoolRef: v1alpha1.Reference{Name: a.pool.Name}, Binding: binding, BindTimeoutSeconds: seconds,
+			Lifecycle: v1alpha1.Lifecycle{
+				ShutdownTime:            &metav1.Time{Time: a.want.Deadline.Add(shutdownSlack)},
+				TTLSecondsAfterFinished: ptr.To[int32](0),
+			},
+		},
+	}
+	_, err := a.client.SandboxV1alpha1().SandboxClaims(a.namespace).Create(ctx, claim, metav1.CreateOptions{})
+	return err
+}
+
+// win takes the lock of a sandbox. It returns nil without an error when
+// someone else has it.
+func (a *attempt) win(ctx context.Context, e *entry) (*corev1.Pod, error) {
+	patch, err := lock.Claim(lock.Holder{Claim: a.name, Deadline: a.lifetime(e)})
+	if err != nil {
+		return nil, err
+	}
+	pods := a.kube.CoreV1().Pods(a.namespace)
+	pod, err := pods.Patch(ctx, e.pod.Name, lock.PatchType, patch, metav1.PatchOptions{})
+	switch {
+	case err == nil:
+		return pod, nil
+	case lock.Lost(err):
+		a.metrics.conflicts.WithLabelValues(a.pool.Name).Inc()
+		return nil, nil
+	case ctx.Err() != nil:
+		return nil, err
+	}
+	// The answer may be lost and the sandbox ours.
+	pod, getErr := pods.Get(ctx, e.pod.Name, metav1.GetOptions{})
+	switch {
+	case getErr != nil:
+		// Whoever tries it next tests the lock again.
+		a.cache.giveBack(e)
+		return nil, errors.Join(err, getErr)
+	case pod.Labels[v1alpha1.LabelClaim] == a.name:
+		return pod, nil
+	case pod.Labels[v1alpha1.LabelState] == v1alpha1.StateWarm:
+		a.cache.giveBack(e)
+		return nil, err
+	}
+	return nil, nil
+}
+
+// lifetime is how long the Pod may run, counted from its own start: the node's
+// last resort. Clocks may differ, so its age is at least what was seen of it.
+func (a *attempt) lifetime(e *entry) time.Duration {
+	now := time.Now()
+	age := now.Sub(e.seen)
+	if t := e.pod.Status.StartTime; t != nil {
+		age = max(age, now.Sub(t.Time))
+	}
+	return age + a.want.Deadline.Sub(now) + podSlack
+}
+
+// explain turns an API server's answer into the contract's error.
+func (a *attempt) explain(caller context.Context, doing string, err error) error {
+	if cause := context.Cause(caller); cause != nil {
+		return fmt.Errorf("%s: %w: %w", doing, pool.ErrNoSandbox, cause)
+	}
+	kind := pool.ErrClosed
+	if overQuota(err) || apierrors.IsTooManyRequests(err) {
+		kind = pool.ErrOverQuota
+	}
+	return fmt.Errorf("%s: %w: %w", doing, kind, err)
+}

@@ -1,0 +1,28 @@
+package kube
+
+import "github.com/prometheus/client_golang/prometheus"
+
+// Metrics are the measurements of claims. Those of the pools are the
+// controller's.
+type Metrics struct {
+	claim             *prometheus.HistogramVec
+	conflicts, misses *prometheus.CounterVec
+}
+
+// NewMetrics registers the measurements.
+func NewMetrics(r prometheus.Registerer) *Metrics {
+	m := &Metrics{
+		claim: prometheus.NewHistogramVec(prometheus.HistogramOpts{
+			Name: "preheat_claim_seconds", Help: "Time to get a sandbox, fast from the warm ones or slow by waiting.",
+			Buckets: prometheus.ExponentialBuckets(0.001, 2, 16),
+		}, []string{"path"}),
+		conflicts: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "preheat_claim_conflicts_total", Help: "Sandboxes that someone else claimed first.",
+		}, []string{"pool"}),
+		misses: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "preheat_pool_misses_total", Help: "Claims that found no warm sandbox.",
+		}, []string{"pool"}),
+	}
+	r.MustRegister(m.claim, m.conflicts, m.misses)
+	return m
+}

@@ -1,0 +1,149 @@
+// Package kube gets sandboxes from the warm pools of one namespace of a
+// Kubernetes cluster. It watches the pools' Pods and claims a warm one with
+// two writes side by side: it creates a SandboxClaim, and takes the Pod by the
+// lock on its label. The controller is not on that path, so it may be down as
+// long as there are warm sandboxes. When there is none, the claim is left to
+// the controller, which serves such claims in order of their creation.
+//
+// Whatever goes wrong in between, a sandbox that may be ours is not used by
+// anyone else and ends with its claim, by the claim's shutdown time, or by its
+// Pod's own deadline.
+package kube
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"time"
+
+	"go.opentelemetry.io/otel"
+	"go.opentelemetry.io/otel/trace"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+
+	"github.com/preheat-dev/preheat/api/client/clientset/versioned"
+	"github.com/preheat-dev/preheat/functions/execute/pool"
+)
+
+const (
+	// bindTimeout bounds the writes of a claim. The controller leaves claimed
+	// Pods without a claim alone for longer.
+	bindTimeout = 4 * time.Second
+	// endTimeout bounds one write of a claim's end, endTries their number.
+	endTimeout = 5 * time.Second
+	endTries   = 4
+	// dialTimeout bounds the connection to a runner in the same cluster.
+	dialTimeout = time.Second
+	// selfServe is how long the first in line leaves a warm sandbox to the
+	// controller before taking it itself.
+	selfServe = 250 * time.Millisecond
+	// shutdownSlack and podSlack are what a claim and its Pod live beyond the
+	// deadline when nobody ends them.
+	shutdownSlack = 5 * time.Second
+	podSlack      = 15 * time.Second
+
+	tracerName = "github.com/preheat-dev/preheat/functions/execute/pool/kube"
+)
+
+// Config is how to reach the pools.
+type Config struct {
+	// Client is the configuration for the API server. Its rate limits are
+	// replaced: a claim must not wait behind others in this process.
+	Client *rest.Config
+	// Namespace holds the pools.
+	Namespace string
+}
+
+// Pool is the warm pools of a namespace.
+type Pool struct {
+	namespace string
+	kube      kubernetes.Interface
+	client    versioned.Interface
+	cache     *cache
+	metrics   *Metrics
+	log       *slog.Logger
+	tracer    trace.Tracer
+
+	// ctx ends with Close; work are the ends of claims.
+	ctx    context.Context
+	cancel context.CancelFunc
+	mu     sync.Mutex
+	closed bool
+	work   sync.WaitGroup
+}
+
+var _ pool.Pool = (*Pool)(nil)
+
+// New connects to the cluster and returns when the pools are known.
+func New(ctx context.Context, c Config, m *Metrics, log *slog.Logger) (*Pool, error) {
+	if c.Namespace == "" {
+		return nil, errors.New("the namespace of the pools is not set")
+	}
+	config := rest.CopyConfig(c.Client)
+	config.QPS = -1
+	client, err := versioned.NewForConfig(config)
+	if err != nil {
+		return nil, fmt.Errorf("make a client for claims: %w", err)
+	}
+	config.AcceptContentTypes = "application/vnd.kubernetes.protobuf,application/json"
+	kube, err := kubernetes.NewForConfig(config)
+	if err != nil {
+		return nil, fmt.Errorf("make a client for Pods: %w", err)
+	}
+	p := &Pool{
+		namespace: c.Namespace, kube: kube, client: client, metrics: m, log: log,
+		tracer: otel.Tracer(tracerName),
+	}
+	p.ctx, p.cancel = context.WithCancel(context.WithoutCancel(ctx))
+	if p.cache, err = newCache(kube, client, c.Namespace); err != nil {
+		p.cancel()
+		return nil, err
+	}
+	if err := p.cache.start(ctx); err != nil {
+		p.cancel()
+		p.cache.stop()
+		return nil, fmt.Errorf("watch the pools of namespace %s: %w", c.Namespace, err)
+	}
+	return p, nil
+}
+
+// Close ends the watches, and waits until the claims that were released have
+// been deleted or given up.
+func (p *Pool) Close() error {
+	p.mu.Lock()
+	p.closed = true
+	p.mu.Unlock()
+	p.work.Wait()
+	p.cancel()
+	p.cache.stop()
+	return nil
+}
+
+// background runs the end of a claim, which outlives its caller. After Close
+// it runs at once, in the caller's time.
+func (p *Pool) background(f func(ctx context.Context)) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.closed {
+		p.mu.Unlock()
+		f(p.ctx)
+		p.mu.Lock()
+		return
+	}
+	p.work.Go(func() { f(p.ctx) })
+}
+
+// Ready implements pool.Pool.
+func (p *Pool) Ready() error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.closed {
+		return pool.ErrClosed
+	}
+	return nil
+}
+
+// Changed implements pool.Pool.
+func (p *Pool) Changed() <-chan struct{} { return p.cache.changed() }

@@ -1,0 +1,174 @@
+package kube
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"strconv"
+	"sync"
+	"time"
+
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/codes"
+	"go.opentelemetry.io/otel/trace"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/preheat-dev/preheat/api/sandbox/lock"
+	"github.com/preheat-dev/preheat/api/sandbox/v1alpha1"
+	"github.com/preheat-dev/preheat/functions/execute/pool"
+	"github.com/preheat-dev/preheat/functions/runner/wire"
+)
+
+// lostGrace is what a lost sandbox's runner may still say: its last words may
+// be on the way when the Pod is gone.
+const lostGrace = time.Second
+
+// sandbox is a claimed Pod.
+type sandbox struct {
+	owner    *Pool
+	name     string
+	poolName string
+	claim    string
+	token    string
+	conn     net.Conn
+	released sync.Once
+}
+
+var _ pool.Sandbox = (*sandbox)(nil)
+
+// connect reaches the runner of a Pod that is ours, which also shows that it
+// is alive.
+func (a *attempt) connect(ctx context.Context, pod *corev1.Pod) (*sandbox, error) {
+	if !reachable(pod) {
+		return nil, fmt.Errorf("sandbox %s is no longer ready", pod.Name)
+	}
+	token, address := runner(pod)
+	if address == "" {
+		return nil, fmt.Errorf("sandbox %s does not say where its runner listens", pod.Name)
+	}
+	d := net.Dialer{Timeout: dialTimeout}
+	conn, err := d.DialContext(ctx, "tcp", address)
+	if err != nil {
+		return nil, fmt.Errorf("reach the runner of sandbox %s: %w", pod.Name, err)
+	}
+	s := &sandbox{owner: a.Pool, name: pod.Name, poolName: a.pool.Name, claim: a.name, token: token, conn: conn}
+	a.cache.hold(s)
+	return s, nil
+}
+
+// runner returns a Pod's token and its runner's address.
+func runner(pod *corev1.Pod) (token, address string) {
+	if len(pod.Spec.Containers) == 0 {
+		return "", ""
+	}
+	for _, e := range pod.Spec.Containers[0].Env {
+		switch e.Name {
+		case v1alpha1.EnvToken:
+			token = e.Value
+		case v1alpha1.EnvListen:
+			if _, port, err := net.SplitHostPort(e.Value); err == nil {
+				if _, err := strconv.ParseUint(port, 10, 16); err == nil {
+					address = net.JoinHostPort(pod.Status.PodIP, port)
+				}
+			}
+		}
+	}
+	return token, address
+}
+
+// Name implements pool.Sandbox.
+func (s *sandbox) Name() string { return s.name }
+
+// Pool implements pool.Sandbox.
+func (s *sandbox) Pool() string { return s.poolName }
+
+// Run implements pool.Sandbox.
+func (s *sandbox) Run(ctx context.Context, run wire.Run, sink wire.Sink) (wire.Outcome, error) {
+	ctx, span := s.owner.tracer.Start(ctx, "sandbox.run", trace.WithAttributes(
+		attribute.String("preheat.pool", s.poolName), attribute.String("preheat.sandbox", s.name)))
+	defer span.End()
+	run.Token = s.token
+	outcome, err := wire.NewClient(s.conn).Execute(ctx, run, sink)
+	var failure *wire.Failure
+	switch {
+	case err == nil:
+		span.SetAttributes(attribute.String("preheat.status", string(outcome.Status)))
+		return outcome, nil
+	case errors.As(err, &failure), ctx.Err() != nil:
+	default:
+		err = fmt.Errorf("%w: %w", pool.ErrSandboxLost, err)
+	}
+	span.SetStatus(codes.Error, err.Error())
+	return wire.Outcome{}, err
+}
+
+// lost bounds the wait for the runner of a Pod that is gone.
+func (s *sandbox) lost() { _ = s.conn.SetReadDeadline(time.Now().Add(lostGrace)) }
+
+// Release implements pool.Sandbox. The runner kills everything as the
+// connection ends; the claim's deletion then takes the Pod away.
+func (s *sandbox) Release() {
+	s.released.Do(func() {
+		s.owner.cache.unhold(s)
+		_ = s.conn.Close()
+		s.owner.endClaim(s.claim, s.poolName)
+	})
+}
+
+// abandon ends a claim that came to nothing. A sandbox that it may have won is
+// surrendered, so that it does not wait for a claim that may never come to be.
+func (a *attempt) abandon(pod *corev1.Pod) {
+	if pod != nil {
+		a.background(func(ctx context.Context) { a.surrender(ctx, pod.Name) })
+	}
+	a.endClaim(a.name, a.pool.Name)
+}
+
+func (a *attempt) surrender(ctx context.Context, name string) {
+	patch, err := lock.Surrender(a.name)
+	if err == nil {
+		ctx, cancel := context.WithTimeout(ctx, endTimeout)
+		defer cancel()
+		_, err = a.kube.CoreV1().Pods(a.namespace).Patch(ctx, name, lock.PatchType, patch, metav1.PatchOptions{})
+	}
+	if err != nil && !lock.Lost(err) {
+		a.log.Warn("A sandbox could not be given up, the controller will find it", "sandbox", name, "error", err)
+	}
+}
+
+// endClaim deletes a claim in the background. One that cannot be deleted ends
+// at its shutdown time.
+func (p *Pool) endClaim(name, poolName string) {
+	p.background(func(ctx context.Context) {
+		pause := 50 * time.Millisecond
+		for try := 1; ; try++ {
+			err := p.deleteClaim(ctx, name)
+			if err == nil {
+				return
+			}
+			if try == endTries {
+				p.log.Error("A claim could not be deleted, it ends at its shutdown time", "pool", poolName, "claim", name, "error", err)
+				return
+			}
+			select {
+			case <-ctx.Done():
+				return
+			case <-time.After(pause):
+			}
+			pause *= 4
+		}
+	})
+}
+
+func (p *Pool) deleteClaim(ctx context.Context, name string) error {
+	ctx, cancel := context.WithTimeout(ctx, endTimeout)
+	defer cancel()
+	err := p.client.SandboxV1alpha1().SandboxClaims(p.namespace).Delete(ctx, name, metav1.DeleteOptions{})
+	if apierrors.IsNotFound(err) {
+		return nil
+	}
+	return err
+}

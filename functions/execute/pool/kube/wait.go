@@ -1,0 +1,105 @@
+package kube
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"github.com/preheat-dev/preheat/api/sandbox/v1alpha1"
+	"github.com/preheat-dev/preheat/functions/execute/pool"
+)
+
+// defaultWait is how long a claim waits whose caller sets no deadline.
+const defaultWait = time.Minute
+
+// slow leaves the claim to the controller and waits until the Pod bound to it
+// shows up.
+func (a *attempt) slow(caller context.Context) (*sandbox, error) {
+	wait := defaultWait
+	if deadline, ok := caller.Deadline(); ok {
+		wait = time.Until(deadline)
+	}
+	w := &waiter{claim: a.name, bound: make(chan *corev1.Pod, 1), ripe: make(chan struct{}, 1)}
+	a.cache.join(a.pool.Name, w)
+	defer a.cache.leave(a.pool.Name, w)
+
+	ctx, cancel := context.WithTimeout(caller, bindTimeout)
+	err := a.create(ctx, v1alpha1.BindingController, wait)
+	cancel()
+	if err != nil {
+		a.abandon(nil)
+		return nil, a.explain(caller, "create a claim", err)
+	}
+	pod, err := a.await(caller, w, wait)
+	if err != nil {
+		a.abandon(nil)
+		return nil, err
+	}
+	ctx, cancel = context.WithTimeout(caller, bindTimeout)
+	defer cancel()
+	s, err := a.connect(ctx, pod)
+	if err != nil {
+		a.abandon(pod)
+		return nil, fmt.Errorf("%w: %w", pool.ErrNoSandbox, err)
+	}
+	return s, nil
+}
+
+// await waits for the Pod. The first in line takes one itself when the
+// controller leaves it lying about.
+func (a *attempt) await(caller context.Context, w *waiter, wait time.Duration) (*corev1.Pod, error) {
+	limit := time.NewTimer(wait)
+	defer limit.Stop()
+	look := time.NewTicker(selfServe)
+	defer look.Stop()
+	ripe := time.Time{}
+	for {
+		select {
+		case pod := <-w.bound:
+			return pod, nil
+		case <-caller.Done():
+			return nil, fmt.Errorf("%w: %w", pool.ErrNoSandbox, context.Cause(caller))
+		case <-limit.C:
+			return nil, pool.ErrNoSandbox
+		case <-a.ctx.Done():
+			return nil, pool.ErrClosed
+		case <-w.ripe:
+			if ripe.IsZero() {
+				ripe = time.Now()
+			}
+		case now := <-look.C:
+			_, first := a.cache.waiting(a.pool.Name, w)
+			if !first || !ripe.IsZero() && now.Sub(ripe) < selfServe {
+				continue
+			}
+			pod, err := a.help(caller)
+			if err != nil {
+				a.log.Warn("A waiting claim could not take a sandbox itself", "pool", a.pool.Name, "error", err)
+			}
+			if pod != nil {
+				return pod, nil
+			}
+			ripe = time.Time{}
+		}
+	}
+}
+
+// help takes a sandbox for a claim that the controller has not served.
+func (a *attempt) help(caller context.Context) (*corev1.Pod, error) {
+	e := a.cache.take(a.offer)
+	if e == nil {
+		return nil, nil
+	}
+	ctx, cancel := context.WithTimeout(caller, bindTimeout)
+	defer cancel()
+	return a.win(ctx, e)
+}
+
+// overQuota reports whether admission refused for the sake of a quota.
+func overQuota(err error) bool {
+	return apierrors.IsForbidden(err) && strings.Contains(err.Error(), "exceeded quota")
+}

@@ -1,0 +1,264 @@
+// Package fakenode plays the nodes of a cluster that has none: Pods of sandboxes
+// become ready, fail or get stuck as a test wants it, and their runners take
+// runs over real connections without running anything. It tells a test what
+// was done to each sandbox.
+package fakenode
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net"
+	"sync"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+
+	"github.com/preheat-dev/preheat/api/sandbox/v1alpha1"
+)
+
+// Fate is what becomes of a new Pod.
+type Fate int
+
+// The fates.
+const (
+	// Ready: the Pod becomes ready.
+	Ready Fate = iota
+	// Unpullable: its image cannot be pulled.
+	Unpullable
+	// Unschedulable: no node takes it.
+	Unschedulable
+	// Crashes: its program ends before it is ready.
+	Crashes
+	// Stuck: nothing happens.
+	Stuck
+)
+
+// workers bounds the status writes in flight.
+const workers = 8
+
+// Options tunes a node.
+type Options struct {
+	Namespace string
+	// Fate decides about each new Pod; nil makes all of them ready.
+	Fate func(*corev1.Pod) Fate
+	// WarmUp is how long a Pod takes to become ready.
+	WarmUp time.Duration
+	// Deleted is called for each Pod that is gone, if it is not nil.
+	Deleted func(*corev1.Pod)
+}
+
+// Node plays all nodes of a namespace.
+type Node struct {
+	opts     Options
+	kube     kubernetes.Interface
+	listener net.Listener
+	work     chan *corev1.Pod
+	done     sync.WaitGroup
+	cancel   context.CancelFunc
+
+	mu      sync.Mutex
+	pods    map[types.UID]*corev1.Pod
+	byToken map[string]string
+	uses    map[string]int
+	claimed map[types.UID]string
+	faults  []string
+	conns   map[net.Conn]bool
+}
+
+// Start starts a node. Stop ends it.
+func Start(ctx context.Context, config *rest.Config, opts Options) (*Node, error) {
+	config = rest.CopyConfig(config)
+	config.ContentType, config.AcceptContentTypes = "application/json", "application/vnd.kubernetes.protobuf,application/json"
+	kube, err := kubernetes.NewForConfig(config)
+	if err != nil {
+		return nil, err
+	}
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return nil, err
+	}
+	n := &Node{
+		opts: opts, kube: kube, listener: listener, work: make(chan *corev1.Pod, 10000),
+		pods: map[types.UID]*corev1.Pod{}, byToken: map[string]string{}, uses: map[string]int{},
+		claimed: map[types.UID]string{}, conns: map[net.Conn]bool{},
+	}
+	ctx, n.cancel = context.WithCancel(ctx)
+	n.done.Go(func() { n.watch(ctx) })
+	n.done.Go(n.serve)
+	for range workers {
+		n.done.Go(func() { n.start(ctx) })
+	}
+	return n, nil
+}
+
+// Stop ends the node and waits for it.
+func (n *Node) Stop() {
+	n.cancel()
+	_ = n.listener.Close()
+	n.mu.Lock()
+	for c := range n.conns {
+		_ = c.Close()
+	}
+	n.mu.Unlock()
+	n.done.Wait()
+}
+
+// Port is where the runners of all sandboxes listen, for the templates.
+func (n *Node) Port() int32 { return int32(n.listener.Addr().(*net.TCPAddr).Port) }
+
+// watch follows the Pods, from the beginning again whenever a watch is lost.
+func (n *Node) watch(ctx context.Context) {
+	for ctx.Err() == nil {
+		if err := n.watchOnce(ctx); err != nil && ctx.Err() == nil {
+			time.Sleep(50 * time.Millisecond)
+		}
+	}
+}
+
+func (n *Node) watchOnce(ctx context.Context) error {
+	pods := n.kube.CoreV1().Pods(n.opts.Namespace)
+	list, err := pods.List(ctx, metav1.ListOptions{LabelSelector: v1alpha1.LabelPool})
+	if err != nil {
+		return err
+	}
+	present := map[types.UID]bool{}
+	for i := range list.Items {
+		present[list.Items[i].UID] = true
+		n.see(ctx, watch.Modified, &list.Items[i])
+	}
+	n.forgetAbsent(present)
+	w, err := pods.Watch(ctx, metav1.ListOptions{LabelSelector: v1alpha1.LabelPool, ResourceVersion: list.ResourceVersion})
+	if err != nil {
+		return err
+	}
+	defer w.Stop()
+	for event := range w.ResultChan() {
+		pod, ok := event.Object.(*corev1.Pod)
+		if !ok {
+			return errors.New("the watch failed")
+		}
+		n.see(ctx, event.Type, pod)
+	}
+	return nil
+}
+
+func (n *Node) forgetAbsent(present map[types.UID]bool) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	for uid := range n.pods {
+		if !present[uid] {
+			delete(n.pods, uid)
+		}
+	}
+}
+
+// see takes in one state of a Pod and checks it against the one before.
+func (n *Node) see(ctx context.Context, event watch.EventType, pod *corev1.Pod) {
+	n.mu.Lock()
+	_, known := n.pods[pod.UID]
+	n.check(pod)
+	if event == watch.Deleted {
+		delete(n.pods, pod.UID)
+	} else {
+		n.pods[pod.UID] = pod
+		n.byToken[Token(pod)] = pod.Name
+	}
+	n.mu.Unlock()
+	if event == watch.Deleted && n.opts.Deleted != nil {
+		n.opts.Deleted(pod)
+	}
+	if known || event == watch.Deleted || pod.Status.PodIP != "" {
+		return
+	}
+	select {
+	case n.work <- pod:
+	case <-ctx.Done():
+	}
+}
+
+// Token is the token of a sandbox.
+func Token(pod *corev1.Pod) string {
+	for _, e := range pod.Spec.Containers[0].Env {
+		if e.Name == v1alpha1.EnvToken {
+			return e.Value
+		}
+	}
+	return ""
+}
+
+func (n *Node) start(ctx context.Context) {
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case pod := <-n.work:
+			if err := n.startPod(ctx, pod); err != nil && ctx.Err() == nil && !apierrors.IsNotFound(err) {
+				n.fault("starting Pod %s: %v", pod.Name, err)
+			}
+		}
+	}
+}
+
+func (n *Node) startPod(ctx context.Context, pod *corev1.Pod) error {
+	fate := Ready
+	if n.opts.Fate != nil {
+		fate = n.opts.Fate(pod)
+	}
+	if fate == Stuck {
+		return nil
+	}
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-time.After(n.opts.WarmUp):
+	}
+	return n.SetStatus(ctx, pod.Name, statusOf(fate))
+}
+
+// SetStatus changes a Pod's status, as its kubelet would.
+func (n *Node) SetStatus(ctx context.Context, name string, status corev1.PodStatus) error {
+	patch, err := json.Marshal(map[string]any{"status": status})
+	if err != nil {
+		return err
+	}
+	_, err = n.kube.CoreV1().Pods(n.opts.Namespace).Patch(ctx, name, types.StrategicMergePatchType, patch, metav1.PatchOptions{}, "status")
+	return err
+}
+
+func statusOf(fate Fate) corev1.PodStatus {
+	now := metav1.Now()
+	waiting := func(reason, message string) []corev1.ContainerStatus {
+		return []corev1.ContainerStatus{{Name: "sandbox", State: corev1.ContainerState{
+			Waiting: &corev1.ContainerStateWaiting{Reason: reason, Message: message},
+		}}}
+	}
+	switch fate {
+	case Unpullable:
+		return corev1.PodStatus{Phase: corev1.PodPending, StartTime: &now,
+			ContainerStatuses: waiting("ImagePullBackOff", "the image is not there")}
+	case Unschedulable:
+		return corev1.PodStatus{Phase: corev1.PodPending, Conditions: []corev1.PodCondition{{
+			Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Reason: corev1.PodReasonUnschedulable, Message: "no node is free",
+		}}}
+	case Crashes:
+		return corev1.PodStatus{Phase: corev1.PodFailed, Reason: "Error", StartTime: &now}
+	}
+	return corev1.PodStatus{
+		Phase: corev1.PodRunning, StartTime: &now, PodIP: "127.0.0.1", PodIPs: []corev1.PodIP{{IP: "127.0.0.1"}},
+		Conditions: []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue, LastTransitionTime: now}},
+	}
+}
+
+func (n *Node) fault(format string, args ...any) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.faults = append(n.faults, fmt.Sprintf(format, args...))
+}

@@ -1,0 +1,172 @@
+package stage
+
+import (
+	"context"
+	"log/slog"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/rest"
+	"k8s.io/utils/ptr"
+
+	"github.com/preheat-dev/preheat/api/sandbox/v1alpha1"
+	"github.com/preheat-dev/preheat/functions/execute/pool/kube"
+	"github.com/preheat-dev/preheat/tests/cluster/fakenode"
+)
+
+// patience is how long a test waits for what has to happen.
+const patience = 60 * time.Second
+
+// Space is a namespace of one test.
+type Space struct {
+	*Stage
+	TB        testing.TB
+	Namespace string
+}
+
+// Space makes a namespace for a test, with the settings of a controller.
+func (s *Stage) Space(tb testing.TB) *Space {
+	tb.Helper()
+	name, err := s.namespace(tb.Context())
+	if err != nil {
+		tb.Fatalf("make a namespace: %v", err)
+	}
+	sp := &Space{Stage: s, TB: tb, Namespace: name}
+	// Leases are short, so that a killed controller is soon succeeded.
+	sp.configMap("config-leader-election", map[string]string{"lease-duration": "3s", "renew-deadline": "2s", "retry-period": "500ms"})
+	return sp
+}
+
+func (sp *Space) configMap(name string, data map[string]string) {
+	sp.TB.Helper()
+	_, err := sp.Kube.CoreV1().ConfigMaps(sp.Namespace).Create(sp.TB.Context(),
+		&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: name}, Data: data}, metav1.CreateOptions{})
+	if err != nil {
+		sp.TB.Fatalf("create ConfigMap %s: %v", name, err)
+	}
+}
+
+// Node starts a fake node for the namespace.
+func (sp *Space) Node(opts fakenode.Options) *fakenode.Node {
+	sp.TB.Helper()
+	opts.Namespace = sp.Namespace
+	config := sp.Config()
+	config.UserAgent = "fakenode"
+	n, err := fakenode.Start(context.WithoutCancel(sp.TB.Context()), config, opts)
+	if err != nil {
+		sp.TB.Fatalf("start a node: %v", err)
+	}
+	sp.TB.Cleanup(n.Stop)
+	return n
+}
+
+// Template returns a template for sandboxes of a node.
+func (sp *Space) Template(name string, node *fakenode.Node) *v1alpha1.SandboxTemplate {
+	return &v1alpha1.SandboxTemplate{
+		ObjectMeta: metav1.ObjectMeta{Namespace: sp.Namespace, Name: name},
+		Spec: v1alpha1.SandboxTemplateSpec{
+			PodTemplate: v1alpha1.PodTemplate{Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "sandbox", Image: "preheat.test/sandbox:1"}}}},
+			Languages:   []v1alpha1.Language{{Name: "python", Aliases: []string{"py"}, Version: "3.13", Warm: true}, {Name: "bash"}},
+			RunnerPort:  node.Port(),
+		},
+	}
+}
+
+// Pool returns a pool of a template.
+func (sp *Space) Pool(name, template string, replicas int32) *v1alpha1.SandboxWarmPool {
+	return &v1alpha1.SandboxWarmPool{
+		ObjectMeta: metav1.ObjectMeta{Namespace: sp.Namespace, Name: name},
+		Spec: v1alpha1.SandboxWarmPoolSpec{
+			SandboxTemplateRef: v1alpha1.Reference{Name: template}, Replicas: ptr.To(replicas),
+		},
+	}
+}
+
+// Create creates templates, pools and claims.
+func (sp *Space) Create(objects ...any) {
+	sp.TB.Helper()
+	ctx := sp.TB.Context()
+	api := sp.Preheat.SandboxV1alpha1()
+	for _, o := range objects {
+		var err error
+		switch o := o.(type) {
+		case *v1alpha1.SandboxTemplate:
+			_, err = api.SandboxTemplates(sp.Namespace).Create(ctx, o, metav1.CreateOptions{})
+		case *v1alpha1.SandboxWarmPool:
+			_, err = api.SandboxWarmPools(sp.Namespace).Create(ctx, o, metav1.CreateOptions{})
+		case *v1alpha1.SandboxClaim:
+			_, err = api.SandboxClaims(sp.Namespace).Create(ctx, o, metav1.CreateOptions{})
+		default:
+			sp.TB.Fatalf("cannot create a %T", o)
+		}
+		if err != nil {
+			sp.TB.Fatalf("create %T: %v", o, err)
+		}
+	}
+}
+
+// Claimant starts a pool of execute's.
+func (sp *Space) Claimant(change ...func(*rest.Config)) *kube.Pool {
+	sp.TB.Helper()
+	config := sp.Config()
+	config.UserAgent = "execute"
+	for _, f := range change {
+		f(config)
+	}
+	ctx, cancel := context.WithTimeout(sp.TB.Context(), patience)
+	defer cancel()
+	p, err := kube.New(ctx, kube.Config{Client: config, Namespace: sp.Namespace},
+		kube.NewMetrics(prometheus.NewRegistry()), slog.New(slog.DiscardHandler))
+	if err != nil {
+		sp.TB.Fatalf("start a claimant: %v", err)
+	}
+	sp.TB.Cleanup(func() {
+		if err := p.Close(); err != nil {
+			sp.TB.Errorf("close a claimant: %v", err)
+		}
+	})
+	return p
+}
+
+// Eventually waits until something holds, and fails the test otherwise.
+func (sp *Space) Eventually(what string, holds func() bool) {
+	sp.TB.Helper()
+	err := eventually(sp.TB.Context(), patience, what, func() (bool, error) { return holds(), nil })
+	if err != nil {
+		for _, p := range sp.Pods("") {
+			sp.TB.Logf("Pod %s %v %s ending=%v", p.Name, p.Labels, p.Status.Phase, p.DeletionTimestamp != nil)
+		}
+		sp.TB.Fatal(err)
+	}
+}
+
+// Pods lists the sandboxes with a state, or all.
+func (sp *Space) Pods(state string) []corev1.Pod {
+	sp.TB.Helper()
+	selector := v1alpha1.LabelPool
+	if state != "" {
+		selector += "," + v1alpha1.LabelState + "=" + state
+	}
+	list, err := sp.Kube.CoreV1().Pods(sp.Namespace).List(context.WithoutCancel(sp.TB.Context()), metav1.ListOptions{LabelSelector: selector})
+	if err != nil {
+		sp.TB.Fatalf("list Pods: %v", err)
+	}
+	return list.Items
+}
+
+// Warm counts the sandboxes that are warm and ready.
+func (sp *Space) Warm() int {
+	sp.TB.Helper()
+	n := 0
+	for _, p := range sp.Pods(v1alpha1.StateWarm) {
+		for _, c := range p.Status.Conditions {
+			if c.Type == corev1.PodReady && c.Status == corev1.ConditionTrue && p.DeletionTimestamp == nil {
+				n++
+			}
+		}
+	}
+	return n
+}
