@@ -6,7 +6,7 @@ import { useChat } from './chat/useChat';
 import { Composer } from './components/Composer';
 import { ConnectionBanner } from './components/ConnectionBanner';
 import { Header } from './components/Header';
-import { MessageView } from './components/MessageView';
+import { MessageView, preloadMarkdown } from './components/MessageView';
 import { ModelLabel } from './components/ModelLabel';
 import { Welcome } from './components/Welcome';
 import { ServicesProvider } from './hooks/services';
@@ -37,46 +37,48 @@ export function App() {
     runs.clear();
   };
   useAnnouncedAnswer(chat.streaming, announce);
+  useEffect(preloadMarkdown, []);
 
   return (
     <ServicesProvider value={services}>
       <div className={classes.app}>
-        <Header
-          pools={platform.pools}
-          canClear={chat.conversation.length > 0}
-          onClear={clear}
-        />
+        <Header pools={platform.pools} canClear={chat.conversation.length > 0} onClear={clear} />
         {platform.failure && (
           <ConnectionBanner failure={platform.failure} onRetry={platform.reconnect} />
         )}
-        <main className={classes.scroll} ref={frame} tabIndex={-1}>
-          <div className={classes.column} ref={content}>
-            {chat.conversation.length === 0 ? (
-              <Welcome pools={platform.pools} onAsk={ask} />
-            ) : (
-              chat.conversation.map((message, i) => (
-                <MessageView
-                  key={message.id}
-                  message={message}
-                  onRetry={i === chat.conversation.length - 1 ? chat.retry : undefined}
-                />
-              ))
+        <main className={classes.main}>
+          <div className={classes.scroll} ref={frame}>
+            <div className={classes.column} ref={content}>
+              {chat.conversation.length === 0 ? (
+                <Welcome pools={platform.pools} onAsk={ask} />
+              ) : (
+                <>
+                  <VisuallyHidden component="h1">Conversation</VisuallyHidden>
+                  {chat.conversation.map((message, i) => (
+                    <MessageView
+                      key={message.id}
+                      message={message}
+                      onRetry={i === chat.conversation.length - 1 ? chat.retry : undefined}
+                    />
+                  ))}
+                </>
+              )}
+            </div>
+          </div>
+          <div className={classes.bottom}>
+            {!atBottom && (
+              <button type="button" className={classes.latest} onClick={toBottom}>
+                <IconArrowDown size={15} stroke={1.8} aria-hidden /> Latest
+              </button>
             )}
+            <Composer
+              streaming={chat.streaming}
+              onAsk={ask}
+              onStop={chat.stop}
+              footer={platform.chat && <ModelLabel chat={platform.chat} />}
+            />
           </div>
         </main>
-        <div className={classes.bottom}>
-          {!atBottom && (
-            <button type="button" className={classes.latest} onClick={toBottom}>
-              <IconArrowDown size={15} stroke={1.8} aria-hidden /> Latest
-            </button>
-          )}
-          <Composer
-            streaming={chat.streaming}
-            onAsk={ask}
-            onStop={chat.stop}
-            footer={platform.chat && <ModelLabel chat={platform.chat} />}
-          />
-        </div>
         <VisuallyHidden component="output" aria-live="polite">
           {spoken}
         </VisuallyHidden>

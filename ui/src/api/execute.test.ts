@@ -6,7 +6,12 @@ const request = { language: 'python', code: 'print(1)' };
 const event = (name: string, data: unknown) => `event: ${name}\ndata: ${JSON.stringify(data)}\n\n`;
 const start = event('start', { sandbox_name: 's-1', language: 'python', request_id: 'r' });
 const output = event('stdout', { data: '1\n', encoding: 'utf-8' });
-const exit = event('exit', { exit_code: 0, sandbox_name: 's-1', status: 'succeeded', signal: null });
+const exit = event('exit', {
+  exit_code: 0,
+  sandbox_name: 's-1',
+  status: 'succeeded',
+  signal: null,
+});
 
 const run = async (...answers: (Response | Error)[]) =>
   all(execute(request, new AbortController().signal, fetchOf(...answers).fetch, 20));
@@ -35,7 +40,11 @@ describe('execute', () => {
     ['nothing at all', () => eventStream([]), 'without an exit event'],
     ['a cut after the start', () => eventStream([start]), 'without an exit event'],
     ['a cut after output', () => eventStream([start, output]), 'without an exit event'],
-    ['a cut inside the exit event', () => eventStream([start, exit.slice(0, -2)]), 'without an exit'],
+    [
+      'a cut inside the exit event',
+      () => eventStream([start, exit.slice(0, -2)]),
+      'without an exit',
+    ],
     ['a reset', () => eventStream([start, output], 'break'), 'network error'],
     ['a silence', () => eventStream([start], 'hang'), 'nothing was received'],
     ['JSON in place of a stream', () => Response.json({ exit_code: 0 }), 'not an event stream'],
@@ -59,7 +68,12 @@ describe('execute', () => {
   });
 
   it('passes a problem document on', async () => {
-    const problem = { type: 'urn:preheat:problem:no-sandbox', title: 'No sandbox', status: 429, detail: 'none' };
+    const problem = {
+      type: 'urn:preheat:problem:no-sandbox',
+      title: 'No sandbox',
+      status: 429,
+      detail: 'none',
+    };
     const answer = new Response(JSON.stringify(problem), {
       status: 429,
       headers: { 'Content-Type': 'application/problem+json', 'Retry-After': '3' },

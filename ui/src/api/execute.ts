@@ -98,5 +98,8 @@ function record<T>(event: string, data: string, ...strings: (keyof T & string)[]
 }
 
 function malformed(event: string): CallError {
-  return new CallError({ kind: 'broken', detail: `the stream carried a malformed "${event}" event` });
+  return new CallError({
+    kind: 'broken',
+    detail: `the stream carried a malformed "${event}" event`,
+  });
 }

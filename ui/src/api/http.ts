@@ -29,7 +29,9 @@ export async function call(fetch: Fetch, path: string, init: RequestInit): Promi
   try {
     response = await fetch(path, { ...init, cache: 'no-store', credentials: 'same-origin' });
   } catch (error) {
-    throw new CallError(init.signal?.aborted ? { kind: 'stopped' } : asFailure(error, 'unreachable'));
+    throw new CallError(
+      init.signal?.aborted ? { kind: 'stopped' } : asFailure(error, 'unreachable'),
+    );
   }
   if (!response.ok) {
     throw new CallError({

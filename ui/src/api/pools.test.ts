@@ -12,10 +12,15 @@ async function watch(...answers: (Response | Error)[]) {
   const { fetch, asked } = fetchOf(...answers);
   const news: PoolNews[] = [];
   const waits: number[] = [];
-  await watchPools((n) => news.push(n), abort.signal, fetch, async (ms) => {
-    waits.push(ms);
-    if (asked.length >= answers.length) abort.abort();
-  });
+  await watchPools(
+    (n) => news.push(n),
+    abort.signal,
+    fetch,
+    async (ms) => {
+      waits.push(ms);
+      if (asked.length >= answers.length) abort.abort();
+    },
+  );
   return { news: news.map((n) => (n.type === 'pools' ? n.pools[0]?.warm : n.type)), waits };
 }
 

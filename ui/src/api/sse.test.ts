@@ -37,11 +37,15 @@ describe('readEvents', () => {
   });
 
   it('throws when the connection breaks', async () => {
-    await expect(all(readEvents(bodyOf(['data: 1\n\n'], 'break')))).rejects.toThrow('network error');
+    await expect(all(readEvents(bodyOf(['data: 1\n\n'], 'break')))).rejects.toThrow(
+      'network error',
+    );
   });
 
   it('takes a long silence for a dead connection', async () => {
-    await expect(all(readEvents(bodyOf(['data: 1\n\n'], 'hang'), 5))).rejects.toThrow(StalledStream);
+    await expect(all(readEvents(bodyOf(['data: 1\n\n'], 'hang'), 5))).rejects.toThrow(
+      StalledStream,
+    );
   });
 
   it('cancels the body when its reader has seen enough', async () => {

@@ -1,6 +1,10 @@
 import { describe, expect, it } from 'vitest';
 import {
-  type Conversation, type ConversationEvent, converse, isStreaming, toMessages,
+  type Conversation,
+  type ConversationEvent,
+  converse,
+  isStreaming,
+  toMessages,
 } from './conversation';
 
 const play = (...events: ConversationEvent[]) => events.reduce<Conversation>(converse, []);

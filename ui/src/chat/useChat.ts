@@ -23,37 +23,34 @@ export function useChat(): Chat {
 
   useEffect(() => () => abort.current?.abort(), []);
 
-  const answer = useCallback(
-    async (history: Conversation) => {
-      const mine = new AbortController();
-      abort.current = mine;
-      const current = () => abort.current === mine;
-      let text = '';
-      let timer: ReturnType<typeof setTimeout> | undefined;
-      const flush = () => {
-        clearTimeout(timer);
-        timer = undefined;
-        if (text && current()) tell({ type: 'text', text });
-        text = '';
-      };
-      try {
-        for await (const event of streamChat(toMessages(history), mine.signal)) {
-          if (event.type === 'text') {
-            text += event.text;
-            timer ??= setTimeout(flush, batchMs);
-          } else if (current()) {
-            tell(event);
-          }
+  const answer = useCallback(async (history: Conversation) => {
+    const mine = new AbortController();
+    abort.current = mine;
+    const current = () => abort.current === mine;
+    let text = '';
+    let timer: ReturnType<typeof setTimeout> | undefined;
+    const flush = () => {
+      clearTimeout(timer);
+      timer = undefined;
+      if (text && current()) tell({ type: 'text', text });
+      text = '';
+    };
+    try {
+      for await (const event of streamChat(toMessages(history), mine.signal)) {
+        if (event.type === 'text') {
+          text += event.text;
+          timer ??= setTimeout(flush, batchMs);
+        } else if (current()) {
+          tell(event);
         }
-        flush();
-        if (current()) tell({ type: 'done' });
-      } catch (error) {
-        flush();
-        if (current()) tell({ type: 'failure', failure: asFailure(error, 'broken') });
       }
-    },
-    [],
-  );
+      flush();
+      if (current()) tell({ type: 'done' });
+    } catch (error) {
+      flush();
+      if (current()) tell({ type: 'failure', failure: asFailure(error, 'broken') });
+    }
+  }, []);
 
   const ask = useCallback(
     (question: string) => {

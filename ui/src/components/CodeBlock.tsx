@@ -64,11 +64,7 @@ export const CodeBlock = memo(function CodeBlock({ runKey, code, word, closed }:
             <BarButton
               label={copied ? 'Copied' : 'Copy'}
               icon={
-                copied ? (
-                  <IconCheck size={15} stroke={1.7} />
-                ) : (
-                  <IconCopy size={15} stroke={1.7} />
-                )
+                copied ? <IconCheck size={15} stroke={1.7} /> : <IconCopy size={15} stroke={1.7} />
               }
               onClick={() => void copy(draft?.code ?? code)}
             />

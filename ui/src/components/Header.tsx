@@ -1,4 +1,10 @@
-import { ActionIcon, Button, Tooltip, useComputedColorScheme, useMantineColorScheme } from '@mantine/core';
+import {
+  ActionIcon,
+  Button,
+  Tooltip,
+  useComputedColorScheme,
+  useMantineColorScheme,
+} from '@mantine/core';
 import { IconMoon, IconPlus, IconSun } from '@tabler/icons-react';
 import type { PoolStatus } from '../api/types';
 import classes from './Header.module.css';

@@ -4,9 +4,16 @@ import type { Message } from '../chat/conversation';
 import { FailureNote } from './FailureNote';
 import classes from './MessageView.module.css';
 
-// The Markdown parser and the highlighter are most of the page's code; the page
+// The Markdown parser and the highlighter are much of the page's code; the page
 // is usable before they have come.
-const Markdown = lazy(() => import('../markdown/Markdown').then((m) => ({ default: m.Markdown })));
+const load = () => import('../markdown/Markdown');
+const Markdown = lazy(() => load().then((m) => ({ default: m.Markdown })));
+
+/** Fetches what answers need, so that the first one does not wait for it. */
+export function preloadMarkdown(): void {
+  // A failure shows when the first answer is drawn; here it is nobody's concern.
+  load().catch(() => undefined);
+}
 
 interface Props {
   message: Message;

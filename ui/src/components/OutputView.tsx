@@ -11,7 +11,7 @@ interface Props {
 }
 
 export const OutputView = memo(function OutputView({ blocks, follow }: Props) {
-  const frame = useRef<HTMLElement>(null);
+  const frame = useRef<HTMLDivElement>(null);
   const atEnd = useRef(true);
 
   useEffect(() => {
@@ -20,8 +20,9 @@ export const OutputView = memo(function OutputView({ blocks, follow }: Props) {
   }, [blocks, follow]);
 
   return (
-    <section
+    <div
       ref={frame}
+      role="group"
       className={classes.output}
       tabIndex={0}
       aria-label="What the program wrote"
@@ -34,7 +35,7 @@ export const OutputView = memo(function OutputView({ blocks, follow }: Props) {
       {blocks.map((block, i) => (
         <BlockView key={i} block={block} />
       ))}
-    </section>
+    </div>
   );
 });
 
@@ -47,7 +48,9 @@ function BlockView({ block }: { block: Block }) {
         <div className={classes.stretch} data-stream={block.stream}>
           {block.stream === 'stderr' && <span className={classes.tag}>stderr</span>}
           <div className={classes.bytes}>
-            <span className={classes.bytesTag}>{formatBytes(block.bytes)}, not text, as base64</span>{' '}
+            <span className={classes.bytesTag}>
+              {formatBytes(block.bytes)}, not text, as base64
+            </span>{' '}
             {block.base64.length > 256 ? `${block.base64.slice(0, 256)}…` : block.base64}
           </div>
         </div>

@@ -47,7 +47,11 @@ function Picture({ src, number }: { src: string; number: number }) {
       download={`figure-${number}.${src.startsWith('data:image/svg') ? 'svg' : 'png'}`}
       title="Download this figure"
     >
-      <img src={src} alt={`Figure ${number} that the program drew`} onError={() => setBroken(true)} />
+      <img
+        src={src}
+        alt={`Figure ${number} that the program drew`}
+        onError={() => setBroken(true)}
+      />
     </a>
   );
 }

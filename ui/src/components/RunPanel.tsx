@@ -39,9 +39,10 @@ export function RunPanel({ run, onRetry }: Props) {
   }, [announce, summary.label, summary.detail]);
 
   return (
-    <section
+    <div
       ref={panel}
       className={classes.panel}
+      role="group"
       aria-label="Output"
       data-run-state={state.ending ? summary.tone : state.phase}
     >
@@ -53,18 +54,19 @@ export function RunPanel({ run, onRetry }: Props) {
         <p className={classes.quiet}>The program wrote nothing.</p>
       )}
       <Notes run={run} summary={summary} onRetry={onRetry} />
-    </section>
+    </div>
   );
 }
 
 /** Brings the panel into view when its run begins, and whole when it ends in view. */
 function useInView(phase: RunState['phase']) {
-  const panel = useRef<HTMLElement>(null);
+  const panel = useRef<HTMLDivElement>(null);
   useEffect(() => {
     const el = panel.current;
     if (!el) return;
     const { top } = el.getBoundingClientRect();
-    if (phase !== 'ended' || (top > 0 && top < innerHeight)) el.scrollIntoView({ block: 'nearest' });
+    if (phase !== 'ended' || (top > 0 && top < innerHeight))
+      el.scrollIntoView({ block: 'nearest' });
   }, [phase]);
   return panel;
 }

@@ -32,9 +32,9 @@ const components: Components = {
     </a>
   ),
   table: ({ children }) => (
-    <section className={classes.tableFrame} tabIndex={0} aria-label="Table">
+    <div className={classes.tableFrame} tabIndex={0} role="group" aria-label="Table">
       <table>{children}</table>
-    </section>
+    </div>
   ),
 };
 

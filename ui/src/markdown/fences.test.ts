@@ -19,7 +19,11 @@ function codeBlocks(source: string, streaming = false): Found[] {
   return found;
 }
 
-const cases: [name: string, source: string, blocks: [fence: string, lang: string, code: string][]][] = [
+const cases: [
+  name: string,
+  source: string,
+  blocks: [fence: string, lang: string, code: string][],
+][] = [
   ['backticks', '```python\nx\n```', [['closed', 'python', 'x']]],
   ['tildes', '~~~python\nx\n~~~', [['closed', 'python', 'x']]],
   ['tildes around backticks', '~~~md\n```py\n~~~', [['closed', 'md', '```py']]],
@@ -37,7 +41,11 @@ const cases: [name: string, source: string, blocks: [fence: string, lang: string
   ['a fence indented by three', '   ```python\n   x\n   ```', [['closed', 'python', 'x']]],
   ['a closing fence indented by four', '```python\nx\n    ```', [['open', 'python', 'x\n    ```']]],
   ['indented code', '    print(1)\n', [['indented', '', 'print(1)']]],
-  ['indented code that looks like a fence', '    ```python\n    x\n    ```\n', [['indented', '', '```python\nx\n```']]],
+  [
+    'indented code that looks like a fence',
+    '    ```python\n    x\n    ```\n',
+    [['indented', '', '```python\nx\n```']],
+  ],
   ['in a list', '- a\n\n  ```python\n  x\n  ```\n', [['closed', 'python', 'x']]],
   ['a list that ends before the fence', '- ```python\n  x\n\nend', [['open', 'python', 'x']]],
   ['in a quote', '> ```python\n> x\n> ```', [['closed', 'python', 'x']]],
@@ -45,7 +53,14 @@ const cases: [name: string, source: string, blocks: [fence: string, lang: string
   ['a quote that ends before the fence', '> ```python\n> x\n\ny', [['open', 'python', 'x']]],
   ['carriage returns', '```python\r\nx\r\n```\r\n', [['closed', 'python', 'x']]],
   ['inline code over lines', 'a ```python b\nc``` d', []],
-  ['two', '```py\n1\n```\n\n```sh\n2\n```', [['closed', 'py', '1'], ['closed', 'sh', '2']]],
+  [
+    'two',
+    '```py\n1\n```\n\n```sh\n2\n```',
+    [
+      ['closed', 'py', '1'],
+      ['closed', 'sh', '2'],
+    ],
+  ],
 ];
 
 describe('remarkFences', () => {

@@ -2,7 +2,11 @@ import { describe, expect, it } from 'vitest';
 import { append, emptyLog, headLimit, type OutputLog, plainText, tailLimit } from './output';
 import { blocks } from './rows';
 
-type Piece = [stream: 'stdout' | 'stderr', data: string, more?: { encoding?: 'base64'; skipped?: number }];
+type Piece = [
+  stream: 'stdout' | 'stderr',
+  data: string,
+  more?: { encoding?: 'base64'; skipped?: number },
+];
 
 const logOf = (pieces: Piece[], log: OutputLog = emptyLog) =>
   append(
@@ -15,7 +19,12 @@ const logOf = (pieces: Piece[], log: OutputLog = emptyLog) =>
 
 describe('append', () => {
   it('keeps the order of arrival and joins what belongs together', () => {
-    const log = logOf([['stdout', 'a'], ['stdout', 'b'], ['stderr', 'c'], ['stdout', 'd']]);
+    const log = logOf([
+      ['stdout', 'a'],
+      ['stdout', 'b'],
+      ['stderr', 'c'],
+      ['stdout', 'd'],
+    ]);
     expect(log.head).toEqual([
       { kind: 'text', stream: 'stdout', text: 'ab' },
       { kind: 'text', stream: 'stderr', text: 'c' },
@@ -31,7 +40,10 @@ describe('append', () => {
   });
 
   it('marks what the server left out', () => {
-    const log = logOf([['stdout', 'a'], ['stdout', 'z', { skipped: 5 }]]);
+    const log = logOf([
+      ['stdout', 'a'],
+      ['stdout', 'z', { skipped: 5 }],
+    ]);
     expect(plainText(log)).toBe('a\n[… 5 bytes of stdout left out …]\nz');
   });
 
@@ -60,7 +72,13 @@ describe('append', () => {
 
 describe('blocks', () => {
   it('separates the streams and keeps their order', () => {
-    const drawn = blocks(logOf([['stdout', 'a\n'], ['stderr', 'b\n'], ['stdout', 'c']]));
+    const drawn = blocks(
+      logOf([
+        ['stdout', 'a\n'],
+        ['stderr', 'b\n'],
+        ['stdout', 'c'],
+      ]),
+    );
     expect(drawn).toEqual([
       { kind: 'lines', stream: 'stdout', lines: [[{ text: 'a' }]] },
       { kind: 'lines', stream: 'stderr', lines: [[{ text: 'b' }]] },
@@ -70,7 +88,10 @@ describe('blocks', () => {
 
   it('shows a gap where the server left bytes out, and bytes that are not text', () => {
     const drawn = blocks(
-      logOf([['stdout', 'a'], ['stdout', '//4=', { encoding: 'base64', skipped: 2048 }]]),
+      logOf([
+        ['stdout', 'a'],
+        ['stdout', '//4=', { encoding: 'base64', skipped: 2048 }],
+      ]),
     );
     expect(drawn.slice(1)).toEqual([
       { kind: 'gap', text: '2.0 KiB of stdout left out' },
@@ -79,9 +100,18 @@ describe('blocks', () => {
   });
 
   it('draws an escape sequence that came in two pieces', () => {
-    const drawn = blocks(logOf([['stdout', 'a\x1b[3'], ['stdout', '1mb']]));
+    const drawn = blocks(
+      logOf([
+        ['stdout', 'a\x1b[3'],
+        ['stdout', '1mb'],
+      ]),
+    );
     expect(drawn).toEqual([
-      { kind: 'lines', stream: 'stdout', lines: [[{ text: 'a' }, { text: 'b', style: { color: 'red' } }]] },
+      {
+        kind: 'lines',
+        stream: 'stdout',
+        lines: [[{ text: 'a' }, { text: 'b', style: { color: 'red' } }]],
+      },
     ]);
   });
 
@@ -89,7 +119,11 @@ describe('blocks', () => {
     const data = Array.from({ length: 5000 }, (_, i) => `${i}\n`).join('');
     const drawn = blocks(logOf([['stdout', data]]), { headLines: 3, tailLines: 2, chars: 1e6 });
     expect(drawn).toEqual([
-      { kind: 'lines', stream: 'stdout', lines: [[{ text: '0' }], [{ text: '1' }], [{ text: '2' }]] },
+      {
+        kind: 'lines',
+        stream: 'stdout',
+        lines: [[{ text: '0' }], [{ text: '1' }], [{ text: '2' }]],
+      },
       { kind: 'gap', text: '4,995 lines not shown' },
       { kind: 'lines', stream: 'stdout', lines: [[{ text: '4998' }], [{ text: '4999' }]] },
     ]);

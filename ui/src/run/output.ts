@@ -36,10 +36,7 @@ export const emptyLog: OutputLog = {
 };
 
 /** The log after more output came. The old log stays as it is. */
-export function append(
-  log: OutputLog,
-  news: { stream: StreamName; output: Output }[],
-): OutputLog {
+export function append(log: OutputLog, news: { stream: StreamName; output: Output }[]): OutputLog {
   const next: OutputLog = { ...log, head: [...log.head], tail: [...log.tail] };
   for (const { stream, output } of news) {
     for (const piece of pieces(stream, output)) {
@@ -77,7 +74,7 @@ function* pieces(stream: StreamName, output: Output): Generator<Piece> {
     if (output.data) yield { kind: 'bytes', stream, base64: output.data };
     return;
   }
-  for (let at = 0; at < output.data.length; ) {
+  for (let at = 0; at < output.data.length;) {
     let end = Math.min(at + pieceLimit, output.data.length);
     if (end < output.data.length && isHighSurrogate(output.data.charCodeAt(end - 1))) end--;
     yield { kind: 'text', stream, text: output.data.slice(at, end) };

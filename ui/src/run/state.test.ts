@@ -20,7 +20,11 @@ const exit = (more: Partial<Exit>): RunEvent => ({
 });
 const failed = (failure: Failure): RunEvent => ({ type: 'failure', failure });
 const problem = (more: Partial<Problem>): Problem => ({
-  type: '', title: 'T', status: 500, detail: '', ...more,
+  type: '',
+  title: 'T',
+  status: 500,
+  detail: '',
+  ...more,
 });
 
 describe('reduce', () => {
@@ -55,7 +59,11 @@ describe('reduce', () => {
   });
 
   it('keeps the output of a stream that broke, without calling it a success', () => {
-    const state = reduce(freshRun, [start, out('all good'), failed({ kind: 'broken', detail: 'cut' })]);
+    const state = reduce(freshRun, [
+      start,
+      out('all good'),
+      failed({ kind: 'broken', detail: 'cut' }),
+    ]);
     expect(plainText(state.log)).toBe('all good');
     expect(summarize(state).tone).toBe('bad');
   });
@@ -76,31 +84,64 @@ describe('summarize', () => {
     [[exit({ status: 'failed', exit_code: 3 })], 'bad', 'Failed, exit code 3', /^$/],
     [
       [exit({ status: 'failed', exit_code: 139, signal: 'SIGSEGV' })],
-      'bad', 'Failed, SIGSEGV (139)', /^$/,
+      'bad',
+      'Failed, SIGSEGV (139)',
+      /^$/,
     ],
     [[exit({ status: 'timed_out', exit_code: 137 })], 'warn', 'Timed out', /time limit/],
     [[exit({ status: 'out_of_memory', exit_code: 137 })], 'warn', 'Out of memory', /memory limit/],
     [[exit({ status: 'output_limit', exit_code: 137 })], 'warn', 'Output limit', /too much/],
     [[exit({ status: 'cancelled', exit_code: 137 })], 'quiet', 'Cancelled', /^$/],
     [
-      [exit({ status: 'platform_error', exit_code: null, problem: problem({ detail: 'lost it' }) })],
-      'bad', 'Platform error', /^lost it\. What the program did is not known\.$/,
+      [
+        exit({
+          status: 'platform_error',
+          exit_code: null,
+          problem: problem({ detail: 'lost it' }),
+        }),
+      ],
+      'bad',
+      'Platform error',
+      /^lost it\. What the program did is not known\.$/,
     ],
     [[start, failed({ kind: 'stopped' })], 'quiet', 'Stopped', /^$/],
     [[failed({ kind: 'unreachable' })], 'bad', 'No connection', /could not be reached/],
     [
       [start, failed({ kind: 'broken', detail: 'cut' })],
-      'bad', 'Connection lost', /broke before the end; the result is unknown \(cut\)/,
+      'bad',
+      'Connection lost',
+      /broke before the end; the result is unknown \(cut\)/,
     ],
     [
-      [failed({ kind: 'refused', status: 422, problem: problem({ field: 'code', detail: 'is empty' }) })],
-      'bad', 'Not accepted', /^code: is empty$/,
+      [
+        failed({
+          kind: 'refused',
+          status: 422,
+          problem: problem({ field: 'code', detail: 'is empty' }),
+        }),
+      ],
+      'bad',
+      'Not accepted',
+      /^code: is empty$/,
     ],
     [
-      [failed({ kind: 'refused', status: 429, problem: problem({ detail: 'Full.', retry_after_seconds: 2 }) })],
-      'warn', 'No sandbox free', /^Full\. Try again in 2 s\.$/,
+      [
+        failed({
+          kind: 'refused',
+          status: 429,
+          problem: problem({ detail: 'Full.', retry_after_seconds: 2 }),
+        }),
+      ],
+      'warn',
+      'No sandbox free',
+      /^Full\. Try again in 2 s\.$/,
     ],
-    [[failed({ kind: 'refused', status: 503, problem: problem({}) })], 'bad', 'Platform error', /^T$/],
+    [
+      [failed({ kind: 'refused', status: 503, problem: problem({}) })],
+      'bad',
+      'Platform error',
+      /^T$/,
+    ],
   ];
   it.each(cases)('%#', (events, tone, label, detail) => {
     const summary = summarize(reduce(freshRun, events));

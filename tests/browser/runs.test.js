@@ -1,0 +1,219 @@
+// How runs end, and what their outputs look like. The code is given; that it
+// runs is the server's doing.
+
+import assert from 'node:assert/strict';
+import { readFile } from 'node:fs/promises';
+import { after, before, beforeEach, test } from 'node:test';
+import { ask, ended, run, sandboxNames, serverURL, until, useBrowser } from './browser.js';
+import { Relay } from './relay.js';
+
+const withPage = useBrowser();
+const relay = new Relay(serverURL);
+before(() => relay.listen());
+after(() => relay.close());
+beforeEach(() => {
+  relay.answer = null;
+  relay.cut = null;
+  relay.limits = null;
+});
+
+/** Opens a page on which the model has written the code, and runs it. */
+function withRun(language, code, use) {
+  relay.answer = async (write) => write('Here:\n\n~~~~' + language + '\n' + code + '\n~~~~\n');
+  return withPage({ url: relay.url }, async (page) => {
+    const answer = await ask(page, 'go');
+    await use(await run(answer), page, answer);
+  });
+}
+
+test('an exit code, with both streams told apart and in order', () =>
+  withRun(
+    'python',
+    [
+      'import sys',
+      'print("one", flush=True)',
+      'print("two", file=sys.stderr, flush=True)',
+      'print("three", flush=True)',
+      'sys.exit(3)',
+    ].join('\n'),
+    async (panel) => {
+      const { status } = await ended(panel);
+      assert.equal(status, 'Failed, exit code 3');
+      const streams = await panel
+        .locator('[data-stream]')
+        .evaluateAll((all) =>
+          all.map((el) => [
+            el.getAttribute('data-stream'),
+            el.innerText.replace(/\s+/g, ' ').trim(),
+          ]),
+        );
+      // Two pipes have no common order; what the page shows is that of arrival.
+      const of = (name) => streams.filter(([stream]) => stream === name).map(([, text]) => text);
+      assert.equal(of('stdout').join(' '), 'one three');
+      assert.deepEqual(of('stderr'), ['stderr two']);
+    },
+  ));
+
+test('a signal', () =>
+  withRun('python', 'import os\nos.kill(os.getpid(), 11)', async (panel) => {
+    assert.equal((await ended(panel)).status, 'Failed, SIGSEGV (139)');
+  }));
+
+test('a traceback is standard error', () =>
+  withRun('python', '1 / 0', async (panel) => {
+    assert.equal((await ended(panel)).status, 'Failed, exit code 1');
+    assert.match(await panel.locator('[data-stream=stderr]').innerText(), /ZeroDivisionError/);
+  }));
+
+test('a program that ends at its time limit keeps what it wrote', () => {
+  relay.limits = { timeout_seconds: 1 };
+  return withRun('python', 'print("begun", flush=True)\nwhile True: pass', async (panel) => {
+    const { status, output, detail } = await ended(panel);
+    assert.equal(status, 'Timed out');
+    assert.equal(output.trim(), 'begun');
+    assert.match(detail, /time limit/);
+  });
+});
+
+test('a program without end of memory', () =>
+  withRun('python', 'a = []\nwhile True: a.append(bytearray(10_000_000))', async (panel) => {
+    assert.equal((await ended(panel)).status, 'Out of memory');
+  }));
+
+test('Stop ends the run, and its sandbox with it', () =>
+  withRun(
+    'python',
+    'import time\nprint("begun", flush=True)\ntime.sleep(600)',
+    async (panel, page) => {
+      await panel.getByText('begun').waitFor();
+      assert.equal(await panel.getByTestId('run-status').innerText(), 'Running');
+      const sandbox = await panel.getByTestId('sandbox-name').innerText();
+      await page.getByRole('button', { name: 'Stop', exact: true }).click();
+      assert.equal((await ended(panel)).status, 'Stopped');
+      await until('the sandbox is gone', async () => !(await sandboxNames()).includes(sandbox));
+    },
+  ));
+
+test('what the server refuses is told with its field', () =>
+  withRun('python', 'print(1)', async (panel, page) => {
+    await ended(panel);
+    await page.getByRole('button', { name: 'Edit' }).click();
+    await page.getByLabel('Code to run').fill('');
+    await page.getByLabel('Code to run').press('Control+Enter');
+    await panel.getByText('Not accepted').waitFor();
+    assert.match((await ended(panel)).detail, /^code: /);
+  }));
+
+test('edited code and standard input are what runs', () =>
+  withRun('python', 'print(1)', async (panel, page) => {
+    await ended(panel);
+    await page.getByRole('button', { name: 'Edit' }).click();
+    await page.getByLabel('Code to run').fill('print(input()[::-1])');
+    await page.getByLabel('Standard input').fill('stressed');
+    await page.getByLabel('Standard input').press('Control+Enter');
+    await panel.getByText('desserts').waitFor();
+    assert.equal((await ended(panel)).status, 'Succeeded');
+  }));
+
+test('progress bars, colours and markup', () =>
+  withRun(
+    'python',
+    String.raw`print("  1%\r 50%\r100%")
+print("\x1b[31mred\x1b[0m <b>not bold</b>")`,
+    async (panel) => {
+      const { output } = await ended(panel);
+      assert.deepEqual(output.trim().split(/\n+/), ['100%', 'red <b>not bold</b>']);
+      const red = panel.getByText('red', { exact: true });
+      assert.notEqual(
+        await red.evaluate((el) => getComputedStyle(el).color),
+        await panel.getByTestId('output').evaluate((el) => getComputedStyle(el).color),
+      );
+    },
+  ));
+
+test('a very large output keeps the page small and shows its end', () =>
+  withRun(
+    'python',
+    'for i in range(400_000): print(f"line {i}")\nprint("END")',
+    async (panel, page) => {
+      const { status, output } = await ended(panel);
+      assert.equal(status, 'Succeeded');
+      assert.match(output, /^line 0\n/);
+      assert.match(output.trim(), /\nEND$/);
+      assert.match(output, /left out|not shown/);
+      const elements = await panel.evaluate((el) => el.querySelectorAll('*').length);
+      assert.ok(elements < 3000, `${elements} elements`);
+      await page.getByLabel('Your message').fill('still here');
+    },
+  ));
+
+test('files that the program wrote can be saved', () =>
+  withRun(
+    'python',
+    'import os\nos.makedirs("out")\nopen("out/a.csv", "w").write("a,b\\n1,2\\n")\nos.symlink("/etc/passwd", "x")',
+    async (panel, page) => {
+      assert.equal((await ended(panel)).status, 'Succeeded');
+      const download = page.waitForEvent('download');
+      await panel.getByRole('button', { name: /Download out\/a\.csv/ }).click();
+      const file = await download;
+      assert.equal(file.suggestedFilename(), 'a.csv');
+      assert.equal(await readFile(await file.path(), 'utf8'), 'a,b\n1,2\n');
+      assert.equal(await panel.getByRole('button', { name: /Download x/ }).count(), 0);
+    },
+  ));
+
+test('HTML of a program is shown without being able to run', () =>
+  withRun(
+    'python',
+    'import pandas as pd\npd.DataFrame({"fruit": ["<script>parent.document.title = \'owned\'</script>pear"]})',
+    async (panel, page) => {
+      assert.equal((await ended(panel)).status, 'Succeeded');
+      const frame = panel.locator('iframe');
+      await frame.waitFor();
+      assert.equal(await frame.getAttribute('sandbox'), 'allow-same-origin');
+      await frame.contentFrame().getByText('fruit').waitFor();
+      assert.equal(await page.title(), 'Preheat');
+    },
+  ));
+
+for (const how of ['reset', 'end']) {
+  test(`W1: a stream that is cut before its exit event is an error (${how})`, () => {
+    let arrived;
+    relay.cut = { how, when: new Promise((resolve) => (arrived = resolve)) };
+    return withRun('python', 'print("all is well")', async (panel) => {
+      await panel.getByText('all is well').waitFor();
+      assert.equal(await panel.getByTestId('run-status').innerText(), 'Running');
+      arrived();
+      const { status, output, detail } = await ended(panel);
+      assert.equal(status, 'Connection lost');
+      assert.equal(output.trim(), 'all is well');
+      assert.match(detail, /broke before the end; the result is unknown/);
+
+      relay.cut = null;
+      await panel.getByRole('button', { name: 'Run again' }).click();
+      await panel.getByText('Succeeded').waitFor();
+    });
+  });
+}
+
+test('without a server the page says so, and recovers', () =>
+  withRun('python', 'print("here")', async (panel, page, answer) => {
+    assert.equal((await ended(panel)).status, 'Succeeded');
+    await relay.close();
+    const banner = page.getByTestId('connection');
+    await banner.waitFor();
+    await run(answer);
+    await panel.getByText('No connection', { exact: true }).waitFor();
+    assert.match((await ended(panel)).detail, /could not be reached/);
+    await page.getByLabel('Your message').fill('anyone?');
+    await page.keyboard.press('Enter');
+    await page.getByText('No answer came').waitFor();
+
+    await relay.listen();
+    await banner.getByRole('button', { name: 'Try now' }).click();
+    await banner.waitFor({ state: 'detached' });
+    await page.getByRole('button', { name: 'Try again' }).click();
+    await page.locator('article[data-state=complete]').nth(1).waitFor();
+    await page.getByRole('button', { name: 'Run again' }).click();
+    await page.locator('figure').first().getByText('Succeeded').waitFor();
+  }));
