@@ -385,3 +385,37 @@ func TestMetrics(t *testing.T) {
 		t.Errorf("got %v", seen)
 	}
 }
+
+// BenchmarkStreamedChunk measures the way of one chunk from the model server to
+// the client: straight, and through chat.
+func BenchmarkStreamedChunk(b *testing.B) {
+	next := make(chan struct{})
+	upstream := func(w http.ResponseWriter, r *http.Request) {
+		s := streaming(w)
+		_ = s.Flush()
+		for {
+			select {
+			case <-next:
+			case <-r.Context().Done():
+				return
+			}
+			_, _ = io.WriteString(s.ResponseWriter, data("token"))
+			_ = s.Flush()
+		}
+	}
+	for name, url := range map[string]string{"straight": serveHTTP(b, upstream), "through chat": withModel(b, upstream, nil).url} {
+		b.Run(name, func(b *testing.B) {
+			ctx, cancel := context.WithCancel(context.Background())
+			defer cancel()
+			res := open(b, ctx, "POST", url+"/v1/chat/completions", askStream)
+			defer res.Body.Close()
+			got := make([]byte, len(data("token")))
+			for b.Loop() {
+				next <- struct{}{}
+				if _, err := io.ReadFull(res.Body, got); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}

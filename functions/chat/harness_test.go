@@ -40,7 +40,7 @@ func testConfig() chat.Config {
 }
 
 // serveChat serves chat with options; its Run is not started.
-func serveChat(t *testing.T, o chat.Options) *front {
+func serveChat(t testing.TB, o chat.Options) *front {
 	t.Helper()
 	f := &front{metrics: prometheus.NewRegistry(), logs: &syncBuffer{}}
 	o.Logger = slog.New(slog.NewJSONHandler(f.logs, &slog.HandlerOptions{Level: slog.LevelDebug}))
@@ -73,7 +73,7 @@ func serveChat(t *testing.T, o chat.Options) *front {
 }
 
 // withModel serves chat in front of a model server.
-func withModel(t *testing.T, upstream http.HandlerFunc, change func(*chat.Config)) *front {
+func withModel(t testing.TB, upstream http.HandlerFunc, change func(*chat.Config)) *front {
 	t.Helper()
 	o := chat.Options{Config: testConfig()}
 	o.Config.LLM.URL = serveHTTP(t, upstream)
@@ -84,7 +84,7 @@ func withModel(t *testing.T, upstream http.HandlerFunc, change func(*chat.Config
 }
 
 // withExecute serves chat in front of an execute function.
-func withExecute(t *testing.T, upstream http.HandlerFunc, change func(*chat.Config)) *front {
+func withExecute(t testing.TB, upstream http.HandlerFunc, change func(*chat.Config)) *front {
 	t.Helper()
 	o := chat.Options{Config: testConfig(), ForwardReads: true}
 	o.Config.ExecuteURL = serveHTTP(t, upstream)
@@ -94,7 +94,7 @@ func withExecute(t *testing.T, upstream http.HandlerFunc, change func(*chat.Conf
 	return serveChat(t, o)
 }
 
-func serveHTTP(t *testing.T, h http.HandlerFunc) string {
+func serveHTTP(t testing.TB, h http.HandlerFunc) string {
 	t.Helper()
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		// net/http notices a client's end only once the body is read.
@@ -125,7 +125,7 @@ func call(t *testing.T, method, url, body string, header ...string) answer {
 	return answer{res.StatusCode, res.Header, string(got), err}
 }
 
-func open(t *testing.T, ctx context.Context, method, url, body string, header ...string) *http.Response {
+func open(t testing.TB, ctx context.Context, method, url, body string, header ...string) *http.Response {
 	t.Helper()
 	req, err := http.NewRequestWithContext(ctx, method, url, strings.NewReader(body))
 	if err != nil {

@@ -62,6 +62,8 @@ func (s *Server) shutdown() error {
 		return nil
 	}
 	s.log.Warn("cutting requests that outlived the grace period", "connections", s.conns.count())
+	// Kept-alive connections must not wait for another request.
+	s.conns.drain(time.Now())
 	s.cut(ErrShutdown)
 	if s.waitFor(lastWords) {
 		return nil
