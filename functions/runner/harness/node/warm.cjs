@@ -21,17 +21,22 @@ function read(size) {
   return data;
 }
 
-fs.writeSync(RESULTS, 'R');
-const fields = read(read(4).readUInt32BE()).toString().split('\0');
-fs.closeSync(CONTROL);
-fs.closeSync(RESULTS);
+function wait() {
+  fs.writeSync(RESULTS, 'R');
+  const fields = read(read(4).readUInt32BE()).toString().split('\0');
+  fs.closeSync(CONTROL);
+  fs.closeSync(RESULTS);
 
-const next = () => fields.shift();
-process.argv.splice(2, Infinity, ...Array.from({ length: Number(next()) }, next));
-process.execArgv.length = 0;
-for (const name of Object.keys(process.env)) delete process.env[name];
-for (const pair of Array.from({ length: Number(next()) }, next)) {
-  const at = pair.indexOf('=');
-  process.env[pair.slice(0, at)] = pair.slice(at + 1);
+  const next = () => fields.shift();
+  process.argv.splice(2, Infinity, ...Array.from({ length: Number(next()) }, next));
+  for (const name of Object.keys(process.env)) delete process.env[name];
+  for (const pair of Array.from({ length: Number(next()) }, next)) {
+    const at = pair.indexOf('=');
+    process.env[pair.slice(0, at)] = pair.slice(at + 1);
+  }
 }
+
+// The threads that a program starts load this file as well.
+if (require('node:worker_threads').isMainThread) wait();
+process.execArgv.length = 0;
 delete require.cache[__filename];

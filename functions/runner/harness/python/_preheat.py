@@ -13,6 +13,7 @@ On fd 4, to the runner: one byte "R" when waiting, then rich results
 """
 
 import _ast as ast
+import _warnings
 import builtins
 import gc
 import marshal
@@ -39,6 +40,7 @@ def enter():
         # at it again, which would take a third of a short program's time.
         gc.collect()
         gc.freeze()
+        _renew_main()
         os.write(_RESULTS, b"R")
         args, env = _receive()
         os.close(_CONTROL)
@@ -53,6 +55,19 @@ def enter():
         # Whatever is odd about the program, the interpreter itself says it
         # best: it finds main.py as it was written.
         _restore()
+
+
+def _renew_main():
+    """Makes a __main__ that the collector looks at.
+
+    At the interpreter's end a module is collected before others are torn
+    down, and what its globals hold can still print. A frozen one is not.
+    """
+    old = sys.modules["__main__"]
+    new = type(old)("__main__")
+    new.__dict__.clear()
+    new.__dict__.update(old.__dict__)
+    sys.modules["__main__"] = new
 
 
 def _receive():
@@ -84,34 +99,56 @@ def _show_last_expression():
     with open(_SCRIPT, "rb") as f:
         source = f.read()
     path = os.path.join(os.getcwd(), _SCRIPT)
-    try:
-        tree = compile(source, path, "exec", _ONLY_AST, dont_inherit=True)
-    except (SyntaxError, ValueError, MemoryError, RecursionError):
+    code = None
+    for action in ("error", "ignore"):
+        # What the compiler warns of must be said once, by whoever compiles
+        # last, so that a program with warnings is tried without first.
+        with _warnings_filtered(action):
+            try:
+                code = _compile(source, path)
+                break
+            except (SyntaxError, Warning):
+                pass
+    if code is None:
         return
-    if not tree.body or not _has_value(tree.body[-1]):
-        return
-    last = tree.body[-1]
-    here = _position(last)
-
-    def name(identifier, at):
-        return ast.Name(identifier, ast.Load(), **at)
-
-    last.value = ast.Call(name("__preheat_display__", here), [last.value], [], **here)
-    first = next(i for i, s in enumerate(tree.body) if not _is_prologue(i, s))
-    at = dict(_position(tree.body[first]))
-    at["end_lineno"], at["end_col_offset"] = at["lineno"], at["col_offset"]
-    tree.body.insert(first, ast.Expr(ast.Call(name("__preheat_begin__", at), [], [], **at), **at))
-
-    code = compile(tree, path, "exec", dont_inherit=True)
+    if action == "ignore":
+        code = _compile(source, path)
     # Flags, date and size of the source stay zero: nobody compares them here.
     header = MAGIC_NUMBER + bytes(12)
     import _preheat_display
 
-    builtins.__preheat_begin__ = _begin
     builtins.__preheat_display__ = _preheat_display.display_last
     os.rename(_SCRIPT, _ASIDE)
     with open(_SCRIPT, "wb") as f:
         f.write(header + marshal.dumps(code))
+    _on_start(path, _begin)
+
+
+def _compile(source, path):
+    """Compiles a program so that its last value is displayed, if it has one."""
+    tree = compile(source, path, "exec", _ONLY_AST, dont_inherit=True)
+    if not tree.body or not _has_value(tree.body[-1]):
+        return None
+    last = tree.body[-1]
+    at = _position(last)
+    function = ast.Name("__preheat_display__", ast.Load(), **at)
+    last.value = ast.Call(function, [last.value], [], **at)
+    return compile(tree, path, "exec", dont_inherit=True)
+
+
+class _warnings_filtered:
+    """Puts one filter before all others, without importing warnings."""
+
+    def __init__(self, action):
+        self._filter = (action, None, Warning, None, 0)
+
+    def __enter__(self):
+        _warnings.filters.insert(0, self._filter)
+        _warnings._filters_mutated()
+
+    def __exit__(self, *_):
+        _warnings.filters.remove(self._filter)
+        _warnings._filters_mutated()
 
 
 def _has_value(statement):
@@ -126,26 +163,31 @@ def _has_value(statement):
     return not (isinstance(value, ast.Call) and isinstance(value.func, ast.Name) and value.func.id == "print")
 
 
-def _is_prologue(index, statement):
-    """Whether a statement must stay first: a docstring or a __future__ import."""
-    if isinstance(statement, ast.ImportFrom):
-        return statement.module == "__future__"
-    return (
-        index == 0
-        and isinstance(statement, ast.Expr)
-        and isinstance(statement.value, ast.Constant)
-        and isinstance(statement.value.value, str)
-    )
-
-
 def _position(node):
     names = ("lineno", "col_offset", "end_lineno", "end_col_offset")
     return {n: getattr(node, n) for n in names}
 
 
+def _on_start(path, call):
+    """Has call called when the interpreter begins to run the module at path."""
+    monitoring = sys.monitoring
+    tool = monitoring.OPTIMIZER_ID
+    starts = monitoring.events.PY_START
+
+    def started(code, _):
+        if code.co_filename == path:
+            monitoring.set_events(tool, 0)
+            monitoring.register_callback(tool, starts, None)
+            monitoring.free_tool_id(tool)
+            call()
+
+    monitoring.use_tool_id(tool, "preheat")
+    monitoring.register_callback(tool, starts, started)
+    monitoring.set_events(tool, starts)
+
+
 def _begin():
-    """Runs first in a program that _show_last_expression prepared."""
-    del builtins.__preheat_begin__
+    """Puts everything in its place once the program has been loaded."""
     _restore()
     module = sys.modules["__main__"]
     module.__loader__ = SourceFileLoader("__main__", module.__file__)

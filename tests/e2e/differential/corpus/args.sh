@@ -1,0 +1,1 @@
+echo "$0" "$#" "$@" "$BASH_SOURCE" "$-" "$SHLVL"

@@ -1,0 +1,4 @@
+sleep 100 &
+kill -9 $!
+wait $!
+echo "status $?"

@@ -1,0 +1,2 @@
+﻿print("with a BOM", ascii("é"))
+1

@@ -1,0 +1,4 @@
+# -*- coding: latin-1 -*-
+s = "é"
+print(ascii(s), len(s))
+len(s)

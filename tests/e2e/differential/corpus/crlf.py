@@ -1,0 +1,6 @@
+x = """a
+b"""
+print(repr(x))
+if x:
+    print("crlf")
+len(x)

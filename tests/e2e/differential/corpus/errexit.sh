@@ -1,0 +1,4 @@
+set -euo pipefail
+echo start
+false | true
+echo never

@@ -1,0 +1,3 @@
+import ctypes, faulthandler
+faulthandler.enable()
+ctypes.string_at(0)

@@ -1,0 +1,3 @@
+print(1)
+# form feed:
+print(2)

@@ -1,0 +1,1 @@
+export default 5; export const a = 1;

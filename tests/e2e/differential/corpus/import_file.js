@@ -1,0 +1,1 @@
+(async () => { const m = await import("./lib.mjs"); console.log(m.default, Object.keys(m)); })();

@@ -1,0 +1,1 @@
+await print("x")

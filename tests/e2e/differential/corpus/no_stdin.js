@@ -1,0 +1,1 @@
+process.stdin.on("end", () => console.log("end")).resume();

@@ -1,0 +1,2 @@
+import json, random
+print(json.NAME, random.NAME, json.__file__)

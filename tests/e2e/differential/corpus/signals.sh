@@ -1,0 +1,5 @@
+trap 'echo term' TERM
+kill -TERM $$
+trap - TERM
+kill -TERM $$
+echo never

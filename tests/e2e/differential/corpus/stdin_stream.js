@@ -1,0 +1,2 @@
+let n = 0;
+process.stdin.on("data", (d) => { n += d.length; }).on("end", () => console.log("read", n));

@@ -1,0 +1,3 @@
+import os, sys
+os.close(1)
+print("nowhere")

@@ -1,0 +1,2 @@
+const v = await Promise.resolve(7);
+console.log(v);

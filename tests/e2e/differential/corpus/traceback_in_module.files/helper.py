@@ -1,0 +1,2 @@
+def explode(n):
+    raise ValueError(f"boom {n}")

@@ -1,0 +1,2 @@
+import helper
+helper.explode(7)

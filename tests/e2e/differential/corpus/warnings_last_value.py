@@ -1,0 +1,3 @@
+x = "\d"
+print(x is 1)
+x

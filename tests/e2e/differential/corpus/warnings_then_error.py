@@ -1,0 +1,2 @@
+x = "\d"
+return x
