@@ -87,7 +87,8 @@ func New(o Options) (*Chat, error) {
 	if err := c.targets(o.Local); err != nil {
 		return nil, err
 	}
-	c.llm, c.execute = newClient(), newClient()
+	// Execute is a neighbour: no proxy of the environment is on the way.
+	c.llm, c.execute = newClient(http.ProxyFromEnvironment), newClient(nil)
 	return c, nil
 }
 
@@ -122,8 +123,9 @@ func (c *Chat) Run(ctx context.Context) error {
 }
 
 // newClient returns a client that leaves time limits to contexts.
-func newClient() *http.Client {
+func newClient(proxy func(*http.Request) (*url.URL, error)) *http.Client {
 	t := http.DefaultTransport.(*http.Transport).Clone()
+	t.Proxy = proxy
 	t.MaxIdleConns, t.MaxIdleConnsPerHost = 256, 256
 	t.DisableCompression = true
 	t.ResponseHeaderTimeout = 0

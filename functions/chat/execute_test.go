@@ -326,3 +326,23 @@ func TestReadsAreNotForwardedInOneProcess(t *testing.T) {
 		t.Errorf("got %+v", got)
 	}
 }
+
+// BenchmarkExecuteHop measures what the hop to execute costs: a request
+// answered straight, and through chat.
+func BenchmarkExecuteHop(b *testing.B) {
+	upstream := func(w http.ResponseWriter, _ *http.Request) { completed(w, `{"stdout":"1\n"}`) }
+	for name, url := range map[string]string{
+		"straight": serveHTTP(b, upstream), "through chat": withExecute(b, upstream, nil).url + "/v1/sandbox/execute",
+	} {
+		b.Run(name, func(b *testing.B) {
+			for b.Loop() {
+				res := open(b, context.Background(), "POST", url, program)
+				_, err := io.Copy(io.Discard, res.Body)
+				res.Body.Close()
+				if err != nil || res.StatusCode != http.StatusOK {
+					b.Fatal(res.Status, err)
+				}
+			}
+		})
+	}
+}
