@@ -203,10 +203,10 @@ func (x *exchange) entry(c *fiber.Ctx) *entry {
 func (e *entry) write(x *exchange) {
 	level := slog.LevelInfo
 	switch {
-	case e.status >= fiber.StatusInternalServerError:
-		level = slog.LevelWarn
 	case e.quiet:
 		level = slog.LevelDebug
+	case e.status >= fiber.StatusInternalServerError:
+		level = slog.LevelWarn
 	}
 	attrs := []slog.Attr{
 		slog.String("method", e.method), slog.String("path", e.path), slog.Int("status", e.status),

@@ -70,6 +70,12 @@ func Start(t testing.TB, env ...string) *Product {
 	return p
 }
 
+// Launch is StartIn that returns the error with which the program ended.
+func Launch(t testing.TB, stateDir string, env ...string) (*Product, error) {
+	t.Helper()
+	return launch(Root(t), stateDir, env)
+}
+
 // StartIn is Start with a state folder, and without an end.
 func StartIn(t testing.TB, stateDir string, env ...string) *Product {
 	t.Helper()
@@ -262,6 +268,22 @@ func (p *Product) Do(ctx context.Context, path string, v any, header ...string) 
 	defer func() { _ = res.Body.Close() }()
 	got, err := io.ReadAll(res.Body)
 	return res, got, err
+}
+
+// Get decodes the JSON that a path answers with.
+func (p *Product) Get(t testing.TB, path string, into any) {
+	t.Helper()
+	res, err := http.Get(p.URL + path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = res.Body.Close() }()
+	if res.StatusCode != http.StatusOK {
+		t.Fatalf("GET %s: status %d", path, res.StatusCode)
+	}
+	if err := json.NewDecoder(res.Body).Decode(into); err != nil {
+		t.Fatalf("GET %s: %v", path, err)
+	}
 }
 
 // Execute runs a request and returns its result. Anything but a result fails

@@ -9,6 +9,8 @@ import (
 	"path/filepath"
 	"strconv"
 
+	"github.com/opencontainers/cgroups"
+
 	"github.com/preheat-dev/preheat/functions/runner"
 )
 
@@ -22,29 +24,44 @@ func cgroupParent(stateDir string) string {
 
 func cgroupPath(stateDir, name string) string { return filepath.Join(cgroupParent(stateDir), name) }
 
-// memoryDir is the folder of a sandbox's memory cgroup.
-func (m *containers) memoryDir(name string) string {
+// controllerDir is the folder of a sandbox's cgroup of one controller.
+func (m *containers) controllerDir(controller, name string) string {
 	path := cgroupPath(m.config.StateDir, name)
 	if m.host.Unified {
 		return filepath.Join(cgroupRoot, path)
 	}
-	return filepath.Join(cgroupRoot, "memory", path)
+	return filepath.Join(cgroupRoot, controller, path)
+}
+
+// set writes a number to a file of a sandbox's cgroup.
+func (m *containers) set(controller, file, name string, value uint64) error {
+	path := filepath.Join(m.controllerDir(controller, name), file)
+	if err := os.WriteFile(path, strconv.AppendUint(nil, value, 10), 0); err != nil {
+		return fmt.Errorf("setting %s of sandbox %s: %w", file, name, err)
+	}
+	return nil
 }
 
 // setMemory changes a sandbox's memory limit, in bytes.
 func (m *containers) setMemory(name string, limit int64) error {
-	if !m.host.Cgroups {
+	switch {
+	case !m.host.Cgroups:
 		return nil
+	case m.host.Unified:
+		return m.set("", "memory.max", name, uint64(limit))
 	}
-	file := "memory.limit_in_bytes"
-	if m.host.Unified {
-		file = "memory.max"
+	return m.set("memory", "memory.limit_in_bytes", name, uint64(limit))
+}
+
+// favour gives a claimed sandbox its full share of the processors.
+func (m *containers) favour(name string) error {
+	switch {
+	case !m.host.Cgroups:
+		return nil
+	case m.host.Unified:
+		return m.set("", "cpu.weight", name, cgroups.ConvertCPUSharesToCgroupV2Value(sharesClaimed))
 	}
-	path := filepath.Join(m.memoryDir(name), file)
-	if err := os.WriteFile(path, []byte(strconv.FormatInt(limit, 10)), 0); err != nil {
-		return fmt.Errorf("setting the memory limit: %w", err)
-	}
-	return nil
+	return m.set("cpu", "cpu.shares", name, sharesClaimed)
 }
 
 // oomKills is how many processes of a sandbox were killed for memory, seen
@@ -54,7 +71,7 @@ func (m *containers) oomKills(name string) int64 {
 	if m.host.Unified {
 		file = "memory.events"
 	}
-	text, err := os.ReadFile(filepath.Join(m.memoryDir(name), file))
+	text, err := os.ReadFile(filepath.Join(m.controllerDir("memory", name), file))
 	if err != nil {
 		return 0
 	}

@@ -35,6 +35,9 @@ func (s *sandbox) claim() { s.planned.Phase = plan.Claimed }
 // Run implements pool.Sandbox.
 func (s *sandbox) Run(ctx context.Context, run wire.Run, sink wire.Sink) (wire.Outcome, error) {
 	containers := s.owner.containers
+	if err := containers.favour(s.Name()); err != nil {
+		return wire.Outcome{}, fmt.Errorf("%w: %w", pool.ErrSandboxLost, err)
+	}
 	if run.Limits.Memory > 0 {
 		if err := containers.setMemory(s.Name(), run.Limits.Memory); err != nil {
 			return wire.Outcome{}, err

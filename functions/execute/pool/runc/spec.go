@@ -17,6 +17,8 @@ const (
 	// the first descriptor after the standard ones.
 	connectionFD = 3
 	cpuPeriod    = 100_000 // microseconds
+	// A sandbox that is made or waits stands back for those that are used.
+	sharesWarming, sharesClaimed = 128, 1024
 )
 
 // Spec returns the OCI configuration of one sandbox.
@@ -65,10 +67,10 @@ func (c *Config) Spec(h Host, im Image, p PoolConfig, name string, slot int) (*o
 }
 
 func (c *Config) resources() *ocispec.LinuxResources {
-	quota, period := int64(c.Limits.CPUs*cpuPeriod), uint64(cpuPeriod)
+	quota, period, shares := int64(c.Limits.CPUs*cpuPeriod), uint64(cpuPeriod), uint64(sharesWarming)
 	return &ocispec.LinuxResources{
 		Memory:  &ocispec.LinuxMemory{Limit: &c.Limits.Memory},
-		CPU:     &ocispec.LinuxCPU{Quota: &quota, Period: &period},
+		CPU:     &ocispec.LinuxCPU{Quota: &quota, Period: &period, Shares: &shares},
 		Pids:    &ocispec.LinuxPids{Limit: &c.Limits.Processes},
 		Devices: []ocispec.LinuxDeviceCgroup{{Allow: false, Access: "rwm"}},
 	}
