@@ -37,7 +37,7 @@ type File struct {
 	// Path is relative to the working directory, with '/' between its parts.
 	Path string `json:"path"`
 	// Content is text, or base64 when Encoding says so.
-	Content string `json:"content"`
+	Content string `json:"content,omitempty"`
 	// Encoding is EncodingUTF8 (also when empty) or EncodingBase64.
 	Encoding string `json:"encoding,omitempty"`
 }

@@ -53,6 +53,9 @@ func (r *Request) Validate(languages []Language, limits ServerLimits) (*Program,
 	if p.Language, problem = findLanguage(r.Language, languages); problem != nil {
 		return nil, problem
 	}
+	if problem = checkPool(r.Pool, p.Language, languages); problem != nil {
+		return nil, problem
+	}
 	if problem = checkStrings(r.Args, r.Env); problem != nil {
 		return nil, problem
 	}
@@ -82,6 +85,25 @@ func findLanguage(name string, languages []Language) (string, *Problem) {
 	return "", p
 }
 
+func checkPool(name, language string, languages []Language) *Problem {
+	if name == "" {
+		return nil
+	}
+	p := NewProblem(ProblemNotFound, "There is no pool %q.", clip(name))
+	p.Field = "pool"
+	for _, l := range languages {
+		switch {
+		case !slices.Contains(l.Pools, name):
+		case l.Name == language:
+			return nil
+		default:
+			p = NewProblem(ProblemNotFound, "The pool %q does not offer the language %q.", name, language)
+			p.Field = "language"
+		}
+	}
+	return p
+}
+
 // Aliases are the other names of a language.
 func Aliases(language string) []string {
 	switch language {
@@ -102,12 +124,12 @@ func checkStrings(args []string, env map[string]string) *Problem {
 	if len(env) > maxEnv {
 		return Invalid("env", "There may be %d variables at most.", maxEnv)
 	}
-	total := 0
+	argBytes, envBytes := 0, 0
 	for i, a := range args {
 		if strings.ContainsRune(a, 0) || len(a) > maxString {
 			return Invalid(fmt.Sprintf("args[%d]", i), "An argument has no NUL and at most %d bytes.", maxString)
 		}
-		total += len(a) + 1
+		argBytes += len(a) + 1
 	}
 	for _, name := range slices.Sorted(maps.Keys(env)) {
 		field := "env." + clip(name)
@@ -119,10 +141,14 @@ func checkStrings(args []string, env map[string]string) *Problem {
 		case strings.ContainsRune(env[name], 0) || len(name)+len(env[name]) >= maxString:
 			return Invalid(field, "A variable's value has no NUL and at most %d bytes.", maxString)
 		}
-		total += len(name) + len(env[name]) + 2
+		envBytes += len(name) + len(env[name]) + 2
 	}
-	if total > maxStrings {
-		return Invalid("args", "Arguments and variables have more than %d bytes together.", maxStrings)
+	if argBytes+envBytes > maxStrings {
+		field := "args"
+		if envBytes > argBytes {
+			field = "env"
+		}
+		return Invalid(field, "Arguments and variables have more than %d bytes together.", maxStrings)
 	}
 	return nil
 }
@@ -192,9 +218,11 @@ func checkPath(p string, seen map[string]bool) string {
 	return ""
 }
 
-// isScript reports whether a path is one that the runner writes a program to.
+// isScript reports whether a path is one that the runner writes a program to,
+// or lies below such a one.
 func isScript(p string) bool {
-	return p == "main.py" || p == "main.js" || p == "main.sh" || p == ".main.py.source"
+	first, _, _ := strings.Cut(p, "/")
+	return first == "main.py" || first == "main.js" || first == "main.sh" || first == ".main.py.source"
 }
 
 // clip shortens what a problem quotes from a request.
