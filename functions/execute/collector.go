@@ -1,6 +1,8 @@
 package execute
 
 import (
+	"context"
+	"errors"
 	"time"
 
 	"github.com/preheat-dev/preheat/api/execution"
@@ -17,14 +19,19 @@ type Sink interface {
 }
 
 // collector makes the result of an execution. With a sink it passes events on
-// and keeps none of them: memory is bounded by the limits either way.
+// and keeps none of them: memory is bounded by the limits either way, also
+// when the runner, which shares its sandbox with the program, does not keep to
+// them.
 type collector struct {
-	sink     Sink
-	language string
-	started  bool
-	handed   time.Time // when the sandbox was claimed
-	began    time.Time
-	result   execution.Result
+	sink    Sink
+	started bool
+	// left is how much more the runner may send; abort ends the run when it
+	// is used up.
+	left   int64
+	abort  context.CancelCauseFunc
+	handed time.Time // when the sandbox was claimed
+	began  time.Time
+	result execution.Result
 	// streams are the kept bytes, counts what passed.
 	streams [2][]byte
 	counts  [2]execution.StreamTruncation
@@ -32,10 +39,28 @@ type collector struct {
 
 var _ wire.Sink = (*collector)(nil)
 
-func newCollector(sink Sink, p *execution.Program, began time.Time) *collector {
-	return &collector{sink: sink, language: p.Language, began: began, result: execution.Result{
+func newCollector(sink Sink, left int64, began time.Time) *collector {
+	return &collector{sink: sink, left: left, began: began, result: execution.Result{
 		Status: execution.StatusPlatformError, Results: []execution.RichResult{}, Artifacts: []execution.Artifact{}, Notes: []string{},
 	}}
+}
+
+// allowance is more than any runner sends that keeps to the limits. Each
+// message counts one byte more than it holds; base64 makes 4 of 3 bytes, and
+// the last term is for names and media types.
+func allowance(l execution.Limits, s execution.ServerLimits) int64 {
+	return 4*l.OutputBytes + 2*s.ResultBytes + 2*s.ArtifactBytes + int64(s.Results+s.Artifacts+1)<<16
+}
+
+var errExcess = errors.New("the sandbox sent more than it was allowed to")
+
+// takes reports whether size more bytes may come.
+func (c *collector) takes(size int) bool {
+	if c.left -= int64(size) + 1; c.left >= 0 {
+		return true
+	}
+	c.abort(errExcess)
+	return false
 }
 
 // claimed notes the sandbox. Its warmth is the claim's work: the wait for it
@@ -48,6 +73,9 @@ func (c *collector) claimed(name string, at time.Time) {
 
 // Started implements wire.Sink.
 func (c *collector) Started() {
+	if c.started {
+		return
+	}
 	c.started = true
 	if c.sink != nil {
 		c.sink.Start(c.result.SandboxName)
@@ -56,6 +84,9 @@ func (c *collector) Started() {
 
 // Output implements wire.Sink.
 func (c *collector) Output(stream wire.Stream, data []byte, skipped int64) {
+	if !c.takes(len(data)) {
+		return
+	}
 	n := &c.counts[stream]
 	n.TotalBytes += skipped + int64(len(data))
 	n.CapturedBytes += int64(len(data))
@@ -71,6 +102,9 @@ func (c *collector) Output(stream wire.Stream, data []byte, skipped int64) {
 
 // Result implements wire.Sink.
 func (c *collector) Result(r execution.RichResult) {
+	if !c.takes(len(r.MIME) + len(r.Data)) {
+		return
+	}
 	if c.sink != nil {
 		c.sink.Result(r)
 		return
@@ -80,6 +114,9 @@ func (c *collector) Result(r execution.RichResult) {
 
 // Artifact implements wire.Sink.
 func (c *collector) Artifact(a execution.Artifact) {
+	if !c.takes(len(a.Path) + len(a.MIME) + len(a.Content)) {
+		return
+	}
 	if c.sink != nil {
 		c.sink.Artifact(a)
 		return

@@ -37,7 +37,7 @@ func (e *Executor) Limits() execution.ServerLimits { return e.limits }
 
 // Languages returns what the pools offer.
 func (e *Executor) Languages() []execution.Language {
-	languages := e.pool.Languages()
+	languages := append([]execution.Language{}, e.pool.Languages()...)
 	for i := range languages {
 		languages[i].Aliases = execution.Aliases(languages[i].Name)
 	}
@@ -67,7 +67,10 @@ func (e *Executor) Execute(ctx context.Context, id string, p *execution.Program,
 }
 
 func (e *Executor) execute(ctx context.Context, id string, p *execution.Program, sink Sink, began time.Time) (*execution.Result, error) {
-	c := newCollector(sink, p, began)
+	runCtx, abort := context.WithCancelCause(ctx)
+	defer abort(nil)
+	c := newCollector(sink, allowance(p.Limits, e.limits), began)
+	c.abort = abort
 	timeout := time.Duration(p.Limits.TimeoutSeconds * float64(time.Second))
 	queue := time.Duration(e.limits.QueueSeconds * float64(time.Second))
 	sandbox, err := e.claim(ctx, pool.Claim{
@@ -80,9 +83,13 @@ func (e *Executor) execute(ctx context.Context, id string, p *execution.Program,
 	defer sandbox.Release()
 	c.claimed(sandbox.Name(), claimed)
 
-	runCtx, cancel := context.WithTimeoutCause(ctx, timeout+overtime, errOvertime)
+	runCtx, cancel := context.WithTimeoutCause(runCtx, timeout+overtime, errOvertime)
 	defer cancel()
 	outcome, err := sandbox.Run(runCtx, e.run(p, timeout), c)
+	if own := context.Cause(runCtx); err == nil && ctx.Err() == nil && own != nil && (outcome.Status == execution.StatusCancelled || errors.Is(own, errExcess)) {
+		// The platform ended the program, and the runner still reported it.
+		err = own
+	}
 	switch {
 	case err == nil:
 		c.finish(outcome)
@@ -92,7 +99,7 @@ func (e *Executor) execute(ctx context.Context, id string, p *execution.Program,
 		return &c.result, nil
 	}
 	c.finish(wire.Outcome{Status: execution.StatusPlatformError, Run: time.Since(claimed)})
-	return &c.result, e.runProblem(ctx, err)
+	return &c.result, e.runProblem(ctx, id, err)
 }
 
 // claim waits for a sandbox for as long as the queue allows.
@@ -136,7 +143,7 @@ func (e *Executor) claimProblem(want pool.Claim, err error) *execution.Problem {
 
 var errOvertime = errors.New("the sandbox did not report in time")
 
-func (e *Executor) runProblem(ctx context.Context, err error) *execution.Problem {
+func (e *Executor) runProblem(ctx context.Context, id string, err error) *execution.Problem {
 	var failure *wire.Failure
 	switch {
 	case ctx.Err() != nil:
@@ -145,10 +152,13 @@ func (e *Executor) runProblem(ctx context.Context, err error) *execution.Problem
 		return execution.NewProblem(execution.ProblemInvalidValue, "The sandbox cannot run this: %s.", failure.Detail)
 	case errors.Is(err, errOvertime):
 		return execution.NewProblem(execution.ProblemDeadline, "The sandbox did not report within %s after the program's deadline.", overtime)
+	case errors.Is(err, errExcess):
+		e.log.Error("A sandbox broke its limits", "execution", id)
+		return execution.NewProblem(execution.ProblemSandboxLost, "The sandbox was ended: it sent more than it may.")
 	case errors.Is(err, pool.ErrSandboxLost):
 		return execution.NewProblem(execution.ProblemSandboxLost, "The sandbox ended before it reported how the program ended.")
 	}
-	e.log.Error("A run failed", "error", err)
+	e.log.Error("A run failed", "execution", id, "error", err)
 	return execution.NewProblem(execution.ProblemInternal, "The sandbox failed to run the program.")
 }
 
