@@ -2,17 +2,17 @@ package transport
 
 import (
 	"bytes"
-	"encoding/json"
-	"errors"
 	"fmt"
-	"io"
 	"mime"
 	"net/http"
+	"strings"
 	"time"
 
 	"github.com/cloudevents/sdk-go/v2/binding"
+	"github.com/cloudevents/sdk-go/v2/binding/format"
 	cloudevent "github.com/cloudevents/sdk-go/v2/event"
 	cehttp "github.com/cloudevents/sdk-go/v2/protocol/http"
+	"github.com/go-json-experiment/json/jsontext"
 	"github.com/gofiber/fiber/v2"
 	"github.com/google/uuid"
 
@@ -20,36 +20,42 @@ import (
 	"github.com/preheat-dev/preheat/functions/server"
 )
 
-const mediaBatch = "application/cloudevents-batch+json"
-
 // executeEvent answers POST /: an event whose data is a request, of whatever
 // type it is, or a request as plain JSON. An event is answered with a
 // completed event, unless a stream was asked for.
 func (t *Transport) executeEvent(c *fiber.Ctx) error {
-	media, _, err := mime.ParseMediaType(c.Get(fiber.HeaderContentType))
+	media, _, _ := mime.ParseMediaType(c.Get(fiber.HeaderContentType))
+	structured := media == execution.MediaCloudEvent
 	switch {
-	case err == nil && media == mediaBatch:
+	case media == cloudevent.ApplicationCloudEventsBatchJSON:
 		return execution.NewProblem(execution.ProblemUnsupportedMedia, "Batches of events are not taken: send one event at a time.")
-	case media != execution.MediaCloudEvent && c.Get("Ce-Specversion") == "" && c.Get("Ce-Type") == "":
-		return t.executeJSON(c)
+	case format.IsFormat(media) && !structured:
+		return execution.NewProblem(execution.ProblemUnsupportedMedia, "Events are taken in the JSON format only.")
+	case !structured && len(headerAttributes(c)) == 0:
+		if err := server.RequireJSON(c); err != nil {
+			return err
+		}
+		return t.executeDocument(c, unquoted(c.BodyRaw()))
 	}
-	if coding := c.Get(fiber.HeaderContentEncoding); coding != "" {
-		return execution.NewProblem(execution.ProblemUnsupportedMedia, "The content coding %q is not supported: send the body as it is.", coding)
+	if coding := c.Get(fiber.HeaderContentEncoding); coding != "" && !strings.EqualFold(coding, "identity") {
+		return execution.NewProblem(execution.ProblemUnsupportedMedia, "The content coding %.64q is not supported: send the body as it is.", coding)
 	}
-	request, problem := readEvent(c)
+	if limit := t.executor.Limits().BodyBytes; int64(len(c.BodyRaw())) > 2*limit {
+		// Base64 and the envelope have their room; the data is checked later.
+		return execution.NewProblem(execution.ProblemTooLarge, "The event exceeds %d bytes.", 2*limit)
+	}
+	request, problem := readEvent(c, structured)
 	if problem != nil {
 		return problem
 	}
 	if request.Type() == execution.TypeCompleted {
 		// One's own answer came back: nothing to do, and nothing to say that
 		// could come back once more.
-		return c.SendStatus(http.StatusAccepted)
+		c.Response().Header.SetNoDefaultContentType(true)
+		c.Status(http.StatusAccepted)
+		return nil
 	}
-	data, problem := requestData(request)
-	if problem != nil {
-		return problem
-	}
-	p, problem := t.program(data)
+	p, problem := t.program(unquoted(request.Data()))
 	if problem != nil {
 		return problem
 	}
@@ -60,46 +66,17 @@ func (t *Transport) executeEvent(c *fiber.Ctx) error {
 	if err != nil {
 		return err
 	}
-	return t.answer(c, request, media == execution.MediaCloudEvent, result)
+	return t.answer(c, request, structured, result)
 }
 
-// readEvent reads the event that c carries, in the mode that its content type
-// says.
-func readEvent(c *fiber.Ctx) (*cloudevent.Event, *execution.Problem) {
-	header := http.Header{}
-	c.Request().Header.VisitAll(func(name, value []byte) { header.Add(string(name), string(value)) })
-	message := cehttp.NewMessage(header, io.NopCloser(bytes.NewReader(c.BodyRaw())))
-	e, err := binding.ToEvent(c.Context(), message)
-	if err == nil {
-		err = e.Validate()
-	}
-	if err != nil {
-		p := execution.NewProblem(execution.ProblemMalformed, "The event is malformed: %s.", err)
-		var invalid cloudevent.ValidationError
-		if errors.As(err, &invalid) {
-			for attribute := range invalid {
-				p.Field = attribute
-			}
+// unquoted is a request that a client may have encoded twice, as a string.
+func unquoted(document []byte) []byte {
+	if v := jsontext.Value(document); v.Kind() == '"' {
+		if text, err := jsontext.AppendUnquote(nil, bytes.TrimSpace(document)); err == nil {
+			return text
 		}
-		return nil, p
 	}
-	return e, nil
-}
-
-// requestData is the request that e carries. Some clients encode JSON twice,
-// as a string.
-func requestData(e *cloudevent.Event) ([]byte, *execution.Problem) {
-	data := bytes.TrimSpace(e.Data())
-	if len(data) == 0 {
-		p := execution.NewProblem(execution.ProblemMalformed, "The event has no data.")
-		p.Field = "data"
-		return nil, p
-	}
-	var text string
-	if data[0] == '"' && json.Unmarshal(data, &text) == nil {
-		data = []byte(text)
-	}
-	return data, nil
+	return document
 }
 
 // answer sends the completed event, in the mode of its request.

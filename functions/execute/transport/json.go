@@ -3,11 +3,13 @@ package transport
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 
 	"github.com/gofiber/fiber/v2"
 
 	"github.com/preheat-dev/preheat/api/execution"
+	"github.com/preheat-dev/preheat/functions/execute"
 	"github.com/preheat-dev/preheat/functions/server"
 )
 
@@ -16,7 +18,12 @@ func (t *Transport) executeJSON(c *fiber.Ctx) error {
 	if err := server.RequireJSON(c); err != nil {
 		return err
 	}
-	p, problem := t.program(c.BodyRaw())
+	return t.executeDocument(c, c.BodyRaw())
+}
+
+// executeDocument answers a request as plain JSON.
+func (t *Transport) executeDocument(c *fiber.Ctx, document []byte) error {
+	p, problem := t.program(document)
 	if problem != nil {
 		return problem
 	}
@@ -42,15 +49,27 @@ func (t *Transport) program(body []byte) (*execution.Program, *execution.Problem
 	return t.executor.Check(&r)
 }
 
+// execute is the executor's Execute, but that a server which shuts down is to
+// blame for what it cancels.
+func (t *Transport) execute(ctx context.Context, id string, p *execution.Program, sink execute.Sink) (*execution.Result, error) {
+	result, err := t.executor.Execute(ctx, id, p, sink)
+	if errors.Is(context.Cause(ctx), server.ErrShutdown) && (err != nil || result.Status == execution.StatusCancelled) {
+		problem := execution.NewProblem(execution.ProblemNotReady, "The server was shut down before the program ended.")
+		problem.RetryAfterSeconds = 1
+		return result, problem
+	}
+	return result, err
+}
+
 // run executes p and makes what there was of a failed execution a part of the
 // problem.
 func (t *Transport) run(ctx context.Context, id string, p *execution.Program) (*execution.Result, error) {
-	result, err := t.executor.Execute(ctx, id, p, nil)
+	result, err := t.execute(ctx, id, p, nil)
 	if err == nil {
 		return result, nil
 	}
 	var problem *execution.Problem
-	if asProblem(err, &problem) && result.Stdout+result.Stderr != "" {
+	if asProblem(err, &problem) && (result.Stdout != "" || result.Stderr != "") {
 		withOutput := *problem
 		withOutput.Partial = &execution.Partial{Stdout: result.Stdout, Stderr: result.Stderr, SandboxName: result.SandboxName}
 		err = &withOutput

@@ -6,6 +6,7 @@ import (
 
 	"github.com/gofiber/fiber/v2"
 
+	"github.com/preheat-dev/preheat/api/execution"
 	"github.com/preheat-dev/preheat/functions/server"
 )
 
@@ -20,6 +21,7 @@ const poolsInterval = 100 * time.Millisecond
 // state that they come to.
 func (t *Transport) pools(c *fiber.Ctx) error {
 	if !server.WantsEvents(c) {
+		c.Set(fiber.HeaderCacheControl, "no-store")
 		return c.JSON(t.poolState())
 	}
 	return server.Stream(c, func(ctx context.Context, events *server.SSE) error {
@@ -41,4 +43,6 @@ func (t *Transport) pools(c *fiber.Ctx) error {
 	})
 }
 
-func (t *Transport) poolState() fiber.Map { return fiber.Map{"pools": t.pool.Status()} }
+func (t *Transport) poolState() fiber.Map {
+	return fiber.Map{"pools": append([]execution.PoolStatus{}, t.pool.Status()...)}
+}

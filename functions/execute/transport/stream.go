@@ -7,7 +7,6 @@ import (
 	"github.com/gofiber/fiber/v2"
 
 	"github.com/preheat-dev/preheat/api/execution"
-	"github.com/preheat-dev/preheat/functions/runner/wire"
 	"github.com/preheat-dev/preheat/functions/server"
 )
 
@@ -21,7 +20,7 @@ func (t *Transport) stream(c *fiber.Ctx, p *execution.Program) error {
 	var failed error
 	t.running.Go(func() {
 		defer close(ended)
-		result, err := t.executor.Execute(ctx, id, p, q)
+		result, err := t.execute(ctx, id, p, q)
 		failed = err
 		q.close(exitOf(result, err, id))
 	})
@@ -39,7 +38,7 @@ func (t *Transport) stream(c *fiber.Ctx, p *execution.Program) error {
 		for {
 			batch, more := q.take()
 			for _, e := range batch {
-				if err := events.Send(e.name, e.data); err != nil {
+				if err := events.Send(e.name, e.payload()); err != nil {
 					// The peer is gone, so that ctx has ended, too.
 					<-ended
 					return err
@@ -66,24 +65,3 @@ func exitOf(r *execution.Result, err error, id string) execution.Exit {
 }
 
 func asProblem(err error, p **execution.Problem) bool { return errors.As(err, p) }
-
-type event struct {
-	name string
-	data any
-}
-
-// output is a piece of a stream that later pieces may still be added to.
-type output struct {
-	stream  wire.Stream
-	data    []byte
-	skipped int64
-}
-
-func (o *output) event() event {
-	name := execution.EventStdout
-	if o.stream == wire.Stderr {
-		name = execution.EventStderr
-	}
-	content, encoding := execution.Encode(o.data)
-	return event{name, execution.Output{Data: content, Encoding: encoding, Skipped: o.skipped}}
-}

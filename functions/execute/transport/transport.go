@@ -72,10 +72,14 @@ func (t *Transport) Register(r fiber.Router) {
 }
 
 func (t *Transport) languages(c *fiber.Ctx) error {
+	c.Set(fiber.HeaderCacheControl, "no-store")
 	return c.JSON(fiber.Map{"languages": t.executor.Languages()})
 }
 
-func (t *Transport) limits(c *fiber.Ctx) error { return c.JSON(t.executor.Limits()) }
+func (t *Transport) limits(c *fiber.Ctx) error {
+	c.Set(fiber.HeaderCacheControl, "no-store")
+	return c.JSON(t.executor.Limits())
+}
 
 func openAPI(c *fiber.Ctx) error {
 	c.Set(fiber.HeaderContentType, "application/yaml")

@@ -1,0 +1,148 @@
+package transport
+
+import (
+	"encoding/base64"
+	"strings"
+	"testing"
+
+	"github.com/gofiber/fiber/v2"
+	"github.com/valyala/fasthttp"
+
+	"github.com/preheat-dev/preheat/api/execution"
+)
+
+const request = `{"language":"python","code":"1"}`
+
+// posted calls f with a request of the given headers, as name: value, and body.
+func posted(t *testing.T, headers, body string, f func(*fiber.Ctx)) {
+	t.Helper()
+	app := fiber.New()
+	var raw fasthttp.RequestCtx
+	raw.Request.Header.SetMethod(fiber.MethodPost)
+	for line := range strings.Lines(headers) {
+		name, value, ok := strings.Cut(strings.TrimSpace(line), ": ")
+		if !ok {
+			t.Fatalf("header %q", line)
+		}
+		raw.Request.Header.Set(name, value)
+	}
+	raw.Request.SetBodyString(body)
+	c := app.AcquireCtx(&raw)
+	defer app.ReleaseCtx(c)
+	f(c)
+}
+
+const binary = "ce-specversion: 1.0\nce-id: 1\nce-source: /s\nce-type: t\n"
+
+// CASES.md W4: what a request may look like as an event.
+func TestReadEvent(t *testing.T) {
+	quoted := `"{\"language\":\"python\",\"code\":\"1\"}"`
+	base := base64.StdEncoding.EncodeToString([]byte(request))
+	for name, test := range map[string]struct{ headers, body string }{
+		"binary":                  {binary + "Content-Type: application/json", request},
+		"binary, without type":    {binary, request},
+		"binary, text":            {binary + "Content-Type: text/plain; charset=utf-8", request},
+		"binary, JSON suffix":     {binary + "Content-Type: application/vnd.x+json", request},
+		"binary, extensions":      {binary + "ce-partitionkey: ä%20\nce-a1: x\ntraceparent: 00-1", request},
+		"binary, version 0.3":     {strings.Replace(binary, "1.0", "0.3", 1), request},
+		"binary, with time":       {binary + "ce-time: 2026-01-01T00:00:00.5+01:00", request},
+		"type and source swapped": {"ce-specversion: 1.0\nce-id: 1\nce-source: t.u\nce-type: /s", request},
+		"encoded twice":           {binary + "Content-Type: application/json", quoted},
+		"structured":              {structuredType, structured(`"data":` + request)},
+		"structured, charset":     {structuredType + "; charset=UTF-8", structured(`"data":` + request)},
+		"structured, other case":  {"Content-Type: Application/CloudEvents+JSON", structured(`"data":` + request)},
+		"structured, string":      {structuredType, structured(`"data":` + quoted)},
+		"structured, text":        {structuredType, structured(`"datacontenttype":"text/plain","data":` + quoted)},
+		"structured, base64":      {structuredType, structured(`"data_base64":"` + base + `"`)},
+		"data comes first":        {structuredType, `{"data":` + request + `,"type":"t","source":"/s","id":"1","specversion":"1.0"}`},
+		"extension kinds":         {structuredType, structured(`"a":1,"b":true,"c":"x","d":null,"subject":null,"data":` + request)},
+		// The content type decides: the headers are another event's.
+		"structured, with headers": {binary + "ce-time: never\n" + structuredType, structured(`"data":` + request)},
+	} {
+		t.Run(name, func(t *testing.T) {
+			posted(t, test.headers, test.body, func(c *fiber.Ctx) {
+				isStructured := strings.Contains(strings.ToLower(test.headers), "cloudevents+json")
+				e, problem := readEvent(c, isStructured)
+				if problem != nil {
+					t.Fatalf("%s: %s", problem.Field, problem.Detail)
+				}
+				if got := string(unquoted(e.Data())); got != request || e.ID() != "1" {
+					t.Errorf("id %q, data %s", e.ID(), got)
+				}
+			})
+		})
+	}
+}
+
+const structuredType = "Content-Type: application/cloudevents+json"
+
+func structured(members string) string {
+	return `{"specversion":"1.0","id":"1","source":"/s","type":"t",` + members + `}`
+}
+
+func TestReadEventRefuses(t *testing.T) {
+	without := func(attribute string) string {
+		var lines []string
+		for line := range strings.Lines(binary) {
+			if !strings.HasPrefix(line, "ce-"+attribute+":") {
+				lines = append(lines, line)
+			}
+		}
+		return strings.Join(lines, "")
+	}
+	for name, test := range map[string]struct{ headers, body, field string }{
+		"no version":               {without("specversion"), request, "specversion"},
+		"no id":                    {without("id"), request, "id"},
+		"no source":                {without("source"), request, "source"},
+		"no type":                  {without("type"), request, "type"},
+		"unknown version":          {strings.Replace(binary, "1.0", "2.0", 1), request, "specversion"},
+		"source is no URI":         {strings.Replace(binary, "/s", "http://[", 1), request, "source"},
+		"time is no time":          {binary + "ce-time: yesterday", request, "time"},
+		"name of an extension":     {binary + "ce-a_b: x", request, "a_b"},
+		"no data":                  {binary, " ", "data"},
+		"image":                    {binary + "Content-Type: image/png", request, "datacontenttype"},
+		"content type":             {binary + "Content-Type: ;", request, "datacontenttype"},
+		"not JSON":                 {structuredType, `{"specversion":`, ""},
+		"not an object":            {structuredType, `[]`, ""},
+		"repeated":                 {structuredType, structured(`"id":"2"`), "id"},
+		"nothing":                  {structuredType, ``, ""},
+		"structured, no version":   {structuredType, `{"id":"1","source":"/s","type":"t","data":` + request + `}`, "specversion"},
+		"structured, old version":  {structuredType, `{"specversion":"0.1","id":"1","source":"/s","type":"t"}`, "specversion"},
+		"structured, no id":        {structuredType, `{"specversion":"1.0","source":"/s","type":"t"}`, "id"},
+		"structured, empty id":     {structuredType, `{"specversion":"1.0","id":"","source":"/s","type":"t"}`, "id"},
+		"structured, null id":      {structuredType, `{"specversion":"1.0","id":null,"source":"/s","type":"t"}`, "id"},
+		"id is a number":           {structuredType, `{"specversion":"1.0","id":1,"source":"/s","type":"t"}`, "id"},
+		"version is a number":      {structuredType, `{"specversion":1.0,"id":"1","source":"/s","type":"t"}`, "specversion"},
+		"data_base64 is a number":  {structuredType, structured(`"data_base64":1`), "data_base64"},
+		"data_base64 is text":      {structuredType, structured(`"data_base64":"%"`), "data_base64"},
+		"extension is an object":   {structuredType, structured(`"a":{},"data":1`), "a"},
+		"member without a name":    {structuredType, structured(`"":1,"data":1`), ""},
+		"structured, time":         {structuredType, structured(`"time":"x","data":1`), "time"},
+		"structured, content type": {structuredType, structured(`"datacontenttype":"text/xml","data":"<a/>"`), "datacontenttype"},
+		"text that is an object":   {structuredType, structured(`"datacontenttype":"text/plain","data":` + request), ""},
+		"structured, no data":      {structuredType, structured(`"a":1`), "data"},
+		"extension is a fraction":  {structuredType, structured(`"a":1.5,"data":1`), "a"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			posted(t, test.headers, test.body, func(c *fiber.Ctx) {
+				e, problem := readEvent(c, strings.Contains(test.headers, "cloudevents+json"))
+				if problem == nil {
+					t.Fatalf("accepted: %v", e)
+				}
+				if problem.Status != 400 || problem.Field != test.field || problem.Detail == "" || !problem.IsKind(execution.ProblemMalformed) {
+					t.Errorf("%d, field %q: %s", problem.Status, problem.Field, problem.Detail)
+				}
+			})
+		})
+	}
+}
+
+func TestUnquoted(t *testing.T) {
+	for document, want := range map[string]string{
+		`{"a":"b"}`: `{"a":"b"}`, `"{\"a\":\"\u20ac\"}"`: `{"a":"€"}`, " \"x\" \n": "x", `"\ud800"`: `"\ud800"`, `"x`: `"x`, ``: ``, `"a" "b"`: `"a" "b"`,
+	} {
+		if got := string(unquoted([]byte(document))); got != want {
+			t.Errorf("%s became %s", document, got)
+		}
+	}
+}
