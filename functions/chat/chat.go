@@ -43,8 +43,8 @@ type Options struct {
 	Registerer prometheus.Registerer
 	// Logger is slog.Default() when nil.
 	Logger *slog.Logger
-	// Local lists base URLs of model servers to look for; nil means the
-	// usual ports of Ollama, llama.cpp and vLLM on this machine.
+	// Local lists base URLs of model servers to look for; nil means
+	// LocalServers.
 	Local []string
 }
 

@@ -40,6 +40,12 @@ type target struct {
 
 func (t *target) url(path string) string { return t.base.JoinPath(path).String() }
 
+// LocalServers are the usual addresses of Ollama, llama.cpp and vLLM on this
+// machine.
+func LocalServers() []string {
+	return []string{"http://127.0.0.1:11434", "http://127.0.0.1:8080", "http://127.0.0.1:8000"}
+}
+
 // targets sets the configured model server, or those to look for.
 func (c *Chat) targets(local []string) error {
 	if text := c.config.LLM.URL; text != "" {
@@ -54,7 +60,7 @@ func (c *Chat) targets(local []string) error {
 		return nil
 	}
 	if local == nil {
-		local = []string{"http://127.0.0.1:11434", "http://127.0.0.1:8080", "http://127.0.0.1:8000"}
+		local = LocalServers()
 	}
 	for _, text := range local {
 		base, err := baseURL(text)

@@ -11,6 +11,7 @@ import (
 	"net"
 	"os"
 	"os/signal"
+	"slices"
 	"sync"
 	"syscall"
 
@@ -97,7 +98,9 @@ func newChat(s settings, self net.Addr, r prometheus.Registerer, log *slog.Logge
 	}
 	c.ExecuteURL = "http://127.0.0.1:" + port
 	page, _ := ui.FS()
-	return chat.New(chat.Options{Config: c, Page: page, Registerer: r, Logger: log})
+	// This process is no model server, though it may have the port of one.
+	others := slices.DeleteFunc(chat.LocalServers(), func(url string) bool { return url == c.ExecuteURL })
+	return chat.New(chat.Options{Config: c, Page: page, Registerer: r, Logger: log, Local: others})
 }
 
 func closed(err error) error {

@@ -120,7 +120,7 @@ func Main(m *testing.M, shared **Product, env ...string) int {
 // launch starts the program and waits until it is ready.
 func launch(root, stateDir string, env []string) (*Product, error) {
 	p := &Product{StateDir: stateDir, logged: make(chan struct{}), url: make(chan string, 1)}
-	p.Cmd = exec.Command(filepath.Join(root, "build", "bin", "preheat"))
+	p.Cmd = exec.Command(binary(root))
 	p.Cmd.Env = append(os.Environ(), "PREHEAT_LISTEN=127.0.0.1:0", "PREHEAT_STATE_DIR="+p.StateDir, "PREHEAT_LLM_DISCOVER=false")
 	p.Cmd.Env = append(p.Cmd.Env, env...)
 	p.Cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
@@ -146,6 +146,14 @@ func launch(root, stateDir string, env []string) (*Product, error) {
 		}
 	}
 	return p, nil
+}
+
+// binary is the program under test: PREHEAT_BINARY, or what make build made.
+func binary(root string) string {
+	if path := os.Getenv("PREHEAT_BINARY"); path != "" {
+		return path
+	}
+	return filepath.Join(root, "build", "bin", "preheat")
 }
 
 var listening = regexp.MustCompile(`msg="Preheat is here" url=(\S+)`)

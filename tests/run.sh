@@ -1,0 +1,88 @@
+#!/bin/bash
+# Runs every test, with all that they need: `make test`. Each step says how long
+# it took; the first that fails ends the run. STEPS names some of them, as in
+# STEPS="unit e2e".
+set -euo pipefail
+
+cd "$(dirname "$0")/.."
+steps=${STEPS:-"deps build lint generated unit page e2e browser bench cluster"}
+logs=build/logs
+mkdir -p "$logs"
+started=$SECONDS
+
+# The cluster's programs take minutes to build where no cache has them. They are
+# built beside everything else, which goes first.
+background=
+if [[ " $steps " == *" cluster "* ]]; then
+  rm -f "$logs/cluster-build.ended"
+  { nice -n 15 make cluster-build >"$logs/cluster-build.log" 2>&1 && result=ok || result=failed; echo $result >"$logs/cluster-build.ended"; } &
+  background=$!
+  trap 'kill $background 2>/dev/null || true' EXIT
+fi
+
+deps() { config/tools/prepare.sh test; }
+
+build() {
+  make build build/bin/preheat-race
+  (cd tests/browser && npm ci --no-audit --no-fund)
+}
+
+lint() { make lint; }
+generated() { make generate-check; }
+unit() { go test -race $(go list ./... | grep -v /tests/); }
+
+page() {
+  cd ui
+  npm run check
+  npm test
+}
+
+# The server under test is built with the race detector; a race in it fails the
+# test that stops it.
+e2e() { PREHEAT_BINARY=$PWD/build/bin/preheat-race go test -count=1 -p 1 -timeout 20m $(go list ./tests/... | grep -E '/tests/(e2e|attacks)'); }
+
+browser() {
+  local log=$PWD/$logs/browser-server.log state
+  state=$(mktemp -d)
+  PREHEAT_LISTEN=127.0.0.1:0 PREHEAT_STATE_DIR=$state PREHEAT_LLM_DISCOVER=false build/bin/preheat 2>"$log" &
+  local server=$! url= status=0
+  for _ in $(seq 300); do
+    url=$(sed -n 's/.*msg="Preheat is here" url=\(.*\)/\1/p' "$log")
+    [ -z "$url" ] || curl -sf -o /dev/null "$url/readyz" && break
+    kill -0 "$server" || { cat "$log"; return 1; }
+    sleep 0.1
+  done
+  (cd tests/browser && PREHEAT_URL=$url npm test) || status=$?
+  kill "$server"
+  wait "$server" || status=$?
+  rm -rf "$state"
+  return "$status"
+}
+
+bench() { go run ./tests/bench -n 40 -sustained 4s -out build/bench/smoke.json; }
+
+cluster() {
+  local shown=
+  while [ ! -e "$logs/cluster-build.ended" ]; do
+    if [ "$shown" != "$(tail -n 1 "$logs/cluster-build.log")" ]; then
+      shown=$(tail -n 1 "$logs/cluster-build.log")
+      echo "building the cluster's programs: $shown"
+    fi
+    sleep 5
+  done
+  [ "$(cat "$logs/cluster-build.ended")" = ok ] || { tail -n 40 "$logs/cluster-build.log"; return 1; }
+  go test -count=1 -p 1 -timeout 30m $(go list ./tests/... | grep -E '/tests/(apiserver|cluster)')
+}
+
+for step in $steps; do
+  echo "=== $step"
+  began=$SECONDS
+  # In a shell of its own, so that set -e holds inside.
+  (set -e; "$step") &
+  if ! wait $!; then
+    echo "=== $step failed after $((SECONDS - began)) s"
+    exit 1
+  fi
+  echo "=== $step took $((SECONDS - began)) s"
+done
+echo "=== all of it took $((SECONDS - started)) s"
