@@ -34,6 +34,10 @@ func conclude(why cause, status syscall.WaitStatus, oomKills int64) wire.Outcome
 	default:
 		o.ExitCode = status.ExitStatus()
 	}
+	if status.Exited() || status.Signal() != unix.SIGKILL {
+		// It ended by itself before its time was over: that is what counts.
+		why = causeExit
+	}
 	o.Usage.OOMKills = oomKills
 	killed := o.ExitCode == 128+int(unix.SIGKILL)
 	switch {

@@ -14,18 +14,21 @@ import (
 	"crypto/subtle"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"log/slog"
 	"maps"
 	"net"
 	"os"
 	"path/filepath"
+	"runtime/debug"
 	"strings"
 	"sync/atomic"
 	"time"
 
 	"golang.org/x/sys/unix"
 
+	"github.com/preheat-dev/preheat/api/execution"
 	"github.com/preheat-dev/preheat/functions/runner/artifact"
 	"github.com/preheat-dev/preheat/functions/runner/wire"
 )
@@ -48,10 +51,11 @@ type Config struct {
 
 // Runner holds a sandbox's processes.
 type Runner struct {
-	config Config
-	procs  *processes
-	warm   map[string]*interpreter
-	used   atomic.Bool
+	config  Config
+	procs   *processes
+	warm    map[string]*interpreter
+	used    atomic.Bool
+	reserve reserve
 }
 
 // New starts the warm interpreters. It must run as PID 1 of the sandbox's
@@ -60,7 +64,11 @@ func New(config Config) (*Runner, error) {
 	if os.Getpid() != 1 {
 		return nil, errors.New("the runner must be PID 1 of a sandbox")
 	}
-	r := &Runner{config: config, procs: newProcesses(), warm: map[string]*interpreter{}}
+	spare, err := newReserve()
+	if err != nil {
+		return nil, err
+	}
+	r := &Runner{config: config, procs: newProcesses(), warm: map[string]*interpreter{}, reserve: spare}
 	for _, name := range config.Warm {
 		lang, ok := findLanguage(name)
 		if !ok {
@@ -159,6 +167,7 @@ func (r *Runner) execute(ctx context.Context, s *wire.Server, run wire.Run, rece
 	if err != nil {
 		return wire.Outcome{}, err
 	}
+	shed(&run)
 	oomBefore := oomKills(r.config.CgroupRoot)
 	in, err := r.begin(lang, run)
 	if err != nil {
@@ -175,6 +184,7 @@ func (r *Runner) execute(ctx context.Context, s *wire.Server, run wire.Run, rece
 	why, end := await(ctx, in.end, streams.exceeded, run.Limits.Timeout-time.Since(started))
 	ended := time.Now()
 	r.procs.KillAll()
+	r.reserve.free()
 	if why != causeExit {
 		end = <-in.end
 	}
@@ -214,6 +224,20 @@ func (r *Runner) prepare(lang language, run wire.Run) (artifact.Inventory, error
 		return nil, &invalidError{fmt.Errorf("code: %w", err)}
 	}
 	return artifact.Take(r.config.WorkDir)
+}
+
+// shed gives back the memory of what has been written to files: it is taken
+// from the program's.
+func shed(run *wire.Run) {
+	const worthwhile = 1 << 20 // bytes
+	size := len(run.Code) + len(run.Stdin)
+	for _, f := range run.Files {
+		size += len(f.Content)
+	}
+	run.Code, run.Files = nil, nil
+	if size > worthwhile {
+		debug.FreeOSMemory()
+	}
 }
 
 func create(root *os.Root, path string, content []byte) error {
@@ -281,13 +305,14 @@ func await(ctx context.Context, end <-chan exit, exceeded <-chan struct{}, timeo
 }
 
 func (r *Runner) sendArtifacts(s *wire.Server, known artifact.Inventory, limits wire.Limits) []string {
-	found, notes := artifact.Collect(r.config.WorkDir, known, artifact.Limits{Count: limits.Artifacts, Bytes: limits.ArtifactBytes})
-	for _, a := range found {
-		if s.Artifact(a) != nil {
-			break // the exit will fail for the same reason
-		}
-	}
-	return notes
+	return artifact.Collect(r.config.WorkDir, known, artifact.Limits{Count: limits.Artifacts, Bytes: limits.ArtifactBytes},
+		func(a execution.Artifact, content io.Reader) error {
+			err := s.Artifact(a, content)
+			if errors.Is(err, io.ErrUnexpectedEOF) {
+				return nil // the artifact itself says so
+			}
+			return err // the exit will fail for the same reason
+		})
 }
 
 func environ(env map[string]string) []string {

@@ -2,8 +2,6 @@ package runner
 
 import (
 	"bufio"
-	"bytes"
-	"encoding/base64"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -17,9 +15,6 @@ import (
 	"github.com/preheat-dev/preheat/functions/runner/capture"
 	"github.com/preheat-dev/preheat/functions/runner/wire"
 )
-
-// maxRecord bounds one rich result on the harness's pipe, in bytes.
-const maxRecord = 32 << 20
 
 // drainTime bounds the wait for the ends of the pipes of dead processes.
 const drainTime = 200 * time.Millisecond
@@ -115,45 +110,48 @@ func (s *streams) results(from io.Reader) {
 			break
 		}
 		size := int64(binary.BigEndian.Uint32(head[:]))
-		if size > min(left, maxRecord) || count == s.limits.Results {
+		if size > left || count == s.limits.Results {
 			missed++
 			if _, err := io.CopyN(io.Discard, r, size); err != nil {
 				break
 			}
 			continue
 		}
-		record, err := io.ReadAll(io.LimitReader(r, size))
-		if err != nil || int64(len(record)) < size {
-			break
-		}
-		result, ok := parseResult(record)
+		mime, ok := readMIME(r, size)
 		if !ok {
-			s.notes = append(s.notes, "a rich result is malformed; the results after it are left out")
+			s.notes = append(s.notes, "a rich result is malformed; those after it are left out")
 			_, _ = io.Copy(io.Discard, r)
 			break
 		}
 		left -= size
 		count++
-		_ = s.server.Result(result)
+		if errors.Is(s.server.Result(mime, r, size-int64(len(mime))-1), io.ErrUnexpectedEOF) {
+			s.notes = append(s.notes, "a rich result is incomplete and left out")
+		}
 	}
 	if missed > 0 {
-		s.notes = append(s.notes, fmt.Sprintf("%d rich results are left out: they exceed the limits", missed))
+		s.notes = append(s.notes, fmt.Sprintf("%d rich result(s) are left out: they exceed the limits", missed))
 	}
 }
 
-// parseResult splits a record into MIME type and data.
-func parseResult(record []byte) (execution.RichResult, bool) {
-	mime, data, ok := bytes.Cut(record, []byte{0})
-	if !ok || len(mime) == 0 || len(mime) > 100 || !isToken(mime) {
-		return execution.RichResult{}, false
+// maxMIME bounds the name of a media type.
+const maxMIME = 100
+
+// readMIME reads the media type that a record of size bytes begins with, and
+// the NUL after it.
+func readMIME(r *bufio.Reader, size int64) (string, bool) {
+	var mime []byte
+	for range min(size, maxMIME+1) {
+		b, err := r.ReadByte()
+		switch {
+		case err != nil:
+			return "", false
+		case b == 0:
+			return string(mime), len(mime) > 0 && isToken(mime)
+		}
+		mime = append(mime, b)
 	}
-	r := execution.RichResult{MIME: string(mime)}
-	if execution.IsTextMIME(r.MIME) {
-		r.Data = strings.ToValidUTF8(string(data), "\uFFFD")
-	} else {
-		r.Data = base64.StdEncoding.EncodeToString(data)
-	}
-	return r, true
+	return "", false
 }
 
 // isToken reports whether a MIME type has only characters that RFC 9110 allows

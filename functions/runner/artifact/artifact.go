@@ -1,4 +1,4 @@
-// Package artifact collects the files that a program left under its working
+// Package artifact finds the files that a program left under its working
 // directory. It trusts nothing about them: it never follows a link, never
 // opens what is not a regular file, and its work is bounded in entries, files,
 // bytes and time. The programs that could change the tree have ended.
@@ -20,6 +20,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/preheat-dev/preheat/api/execution"
+	"github.com/preheat-dev/preheat/functions/runner/wire"
 )
 
 // Reasons for which an artifact's content is left out.
@@ -27,7 +28,7 @@ const (
 	OmittedLink    = "symbolic link"
 	OmittedSpecial = "not a regular file"
 	OmittedSize    = "larger than what is left of the size limit"
-	OmittedRead    = "unreadable"
+	OmittedRead    = wire.Unreadable
 )
 
 const (
@@ -71,41 +72,45 @@ func identify(st *unix.Statx_t) identity {
 	return identity{ino: st.Ino, size: int64(st.Size), mtime: st.Mtime}
 }
 
-// Collect returns the files below dir that known does not hold as they are, in
-// the order of their paths, and notes on what is missing from them.
-func Collect(dir string, known Inventory, limits Limits) (artifacts []execution.Artifact, notes []string) {
-	left := limits.Bytes
-	missed := 0
+// Send takes an artifact and its content, which is nil when a.Omitted says why
+// it is left out, and valid during the call only.
+type Send func(a execution.Artifact, content io.Reader) error
+
+// Collect sends the files below dir that known does not hold as they are, in
+// the order of their paths, and returns notes on what is missing from them. An
+// error of send ends it.
+func Collect(dir string, known Inventory, limits Limits, send Send) (notes []string) {
+	left, sent, missed := limits.Bytes, 0, 0
 	err := walk(dir, func(path string, parent int, name string, st *unix.Statx_t) bool {
 		if old, ok := known[path]; ok && old == identify(st) {
 			return true
 		}
-		if len(artifacts) == limits.Count {
+		if sent == limits.Count {
 			missed++
 			return true
 		}
-		a := describe(path, parent, name, st, left)
-		if a.Omitted == "" {
-			left -= a.Size
+		sent++
+		a, content := describe(path, parent, name, st, left)
+		if content == nil {
+			return send(a, nil) == nil
 		}
-		artifacts = append(artifacts, a)
-		return true
+		defer func() { _ = content.Close() }()
+		left -= a.Size
+		return send(a, content) == nil
 	})
 	if missed > 0 {
-		notes = append(notes, fmt.Sprintf("%d more files were written than the %d that are returned", missed, limits.Count))
+		notes = append(notes, fmt.Sprintf("%d more file(s) were written than the %d that are returned", missed, limits.Count))
 	}
 	if err != nil {
 		notes = append(notes, "the list of files is incomplete: "+err.Error())
 	}
-	return artifacts, notes
+	return notes
 }
 
-// describe makes the artifact of one file, its content included if it has one
-// of at most left bytes.
-func describe(path string, parent int, name string, st *unix.Statx_t, left int64) execution.Artifact {
-	a := execution.Artifact{
-		Path: printable(path), Size: int64(st.Size), MIME: mimeOf(name), Encoding: execution.EncodingUTF8,
-	}
+// describe makes the artifact of one file, and opens the file if it is a
+// regular one of at most left bytes.
+func describe(path string, parent int, name string, st *unix.Statx_t, left int64) (execution.Artifact, *os.File) {
+	a := execution.Artifact{Path: printable(path), Size: int64(st.Size), MIME: mimeOf(name)}
 	switch {
 	case st.Mode&unix.S_IFMT == unix.S_IFLNK:
 		a.Omitted = OmittedLink
@@ -114,32 +119,28 @@ func describe(path string, parent int, name string, st *unix.Statx_t, left int64
 	case a.Size > left:
 		a.Omitted = OmittedSize
 	default:
-		content, err := read(parent, name, a.Size)
-		if err != nil {
-			a.Omitted = OmittedRead
-			break
+		f, err := openRegular(parent, name)
+		if err == nil {
+			return a, f
 		}
-		a.Size = int64(len(content))
-		a.Content, a.Encoding = execution.Encode(content)
+		a.Omitted = OmittedRead
 	}
-	return a
+	return a, nil
 }
 
-// read reads a regular file of at most size bytes.
-func read(parent int, name string, size int64) ([]byte, error) {
+func openRegular(parent int, name string) (*os.File, error) {
 	f, err := open(parent, name, unix.O_RDONLY|unix.O_NONBLOCK)
 	if err != nil {
 		return nil, err
 	}
-	defer func() { _ = f.Close() }()
 	info, err := f.Stat()
+	if err == nil && !info.Mode().IsRegular() {
+		err = fs.ErrInvalid
+	}
 	if err != nil {
-		return nil, err
+		return nil, errors.Join(err, f.Close())
 	}
-	if !info.Mode().IsRegular() {
-		return nil, fs.ErrInvalid
-	}
-	return io.ReadAll(io.LimitReader(f, size))
+	return f, nil
 }
 
 // open opens name in the directory parent, never through a link or a mount.

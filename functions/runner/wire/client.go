@@ -3,14 +3,11 @@ package wire
 import (
 	"bufio"
 	"context"
-	"encoding/binary"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"net"
 	"time"
-
-	"github.com/preheat-dev/preheat/api/execution"
 )
 
 // cancelGrace is how long a cancelled runner may take to report its exit.
@@ -27,7 +24,7 @@ type Client struct {
 // NewClient returns a client on conn. The caller keeps the ownership of conn
 // and closes it.
 func NewClient(conn net.Conn) *Client {
-	return &Client{conn: conn, frames: frameReader{r: bufio.NewReaderSize(conn, 32<<10)}}
+	return &Client{conn: conn, frames: frameReader{r: bufio.NewReaderSize(conn, 32<<10), max: maxFrame}}
 }
 
 // Ready waits until the runner can take a run.
@@ -65,6 +62,7 @@ func (c *Client) Execute(ctx context.Context, run Run, sink Sink) (Outcome, erro
 	if err := writeJSON(c.conn, frameRun, run); err != nil {
 		return Outcome{}, fmt.Errorf("sending the run: %w", err)
 	}
+	in := incoming{sink: sink, limits: run.Limits}
 	for {
 		t, payload, err := c.frames.next()
 		if err != nil {
@@ -80,7 +78,7 @@ func (c *Client) Execute(ctx context.Context, run Run, sink Sink) (Outcome, erro
 			}
 			return out, nil
 		}
-		if err := dispatch(t, payload, sink); err != nil {
+		if err := in.frame(t, payload); err != nil {
 			return Outcome{}, err
 		}
 	}
@@ -92,40 +90,6 @@ func (c *Client) cancel() {
 	_ = c.conn.SetReadDeadline(now.Add(cancelGrace))
 	_ = c.conn.SetWriteDeadline(now.Add(cancelGrace))
 	_ = writeFrame(c.conn, frameCancel, nil)
-}
-
-// dispatch hands one frame between run and exit to sink.
-func dispatch(t frameType, payload []byte, sink Sink) error {
-	switch t {
-	case frameStarted:
-		sink.Started()
-	case frameStdout, frameStderr:
-		if len(payload) < 8 {
-			return fmt.Errorf("%w: output of %d bytes", errFrame, len(payload))
-		}
-		stream := Stdout
-		if t == frameStderr {
-			stream = Stderr
-		}
-		sink.Output(stream, payload[8:], int64(binary.BigEndian.Uint64(payload)))
-	case frameResult:
-		var r execution.RichResult
-		if err := json.Unmarshal(payload, &r); err != nil {
-			return fmt.Errorf("%w: result: %w", errFrame, err)
-		}
-		sink.Result(r)
-	case frameArtifact:
-		var a execution.Artifact
-		if err := json.Unmarshal(payload, &a); err != nil {
-			return fmt.Errorf("%w: artifact: %w", errFrame, err)
-		}
-		sink.Artifact(a)
-	case frameFailure:
-		return decodeFailure(payload)
-	default:
-		return fmt.Errorf("%w: unexpected %q", errFrame, t)
-	}
-	return nil
 }
 
 func decodeFailure(payload []byte) error {

@@ -19,17 +19,23 @@ const (
 	frameStarted  frameType = 's'
 	frameStdout   frameType = 'o' // 8 bytes of skipped count, then data
 	frameStderr   frameType = 'e' // as frameStdout
-	frameResult   frameType = 'r'
-	frameArtifact frameType = 'a'
+	frameResult   frameType = 'r' // opens an item: a resultHead
+	frameArtifact frameType = 'a' // opens an item: an execution.Artifact
+	frameData     frameType = 'd' // a piece of the open item's content
+	frameEnd      frameType = 'z' // ends it: empty, or why it is not whole
 	frameExit     frameType = 'x'
 	frameFailure  frameType = 'f'
 )
 
 const (
 	headerLen = 5
-	// maxFrame bounds a payload: the largest run (code, input files) and the
-	// largest artifact fit, base64 included.
-	maxFrame = 64 << 20
+	// maxRunFrame bounds what a runner reads: the largest run (code, input
+	// files) fits, base64 included.
+	maxRunFrame = 64 << 20
+	// maxFrame bounds what execute reads: all content comes in pieces.
+	maxFrame = 1 << 20
+	// pieceLen is the size of the pieces of an item's content.
+	pieceLen = 32 << 10
 )
 
 // errFrame marks bytes that are not a frame of this protocol.
@@ -37,7 +43,7 @@ var errFrame = errors.New("wire: malformed frame")
 
 // writeFrame writes one frame in a single Write.
 func writeFrame(w io.Writer, t frameType, payload []byte) error {
-	if len(payload) > maxFrame {
+	if len(payload) > maxRunFrame {
 		return fmt.Errorf("%w: payload of %d bytes", errFrame, len(payload))
 	}
 	b := make([]byte, headerLen, headerLen+len(payload))
@@ -59,6 +65,7 @@ func writeJSON(w io.Writer, t frameType, v any) error {
 // frameReader reads frames into a buffer that it uses again.
 type frameReader struct {
 	r   io.Reader
+	max int // bytes of payload
 	buf []byte
 }
 
@@ -70,7 +77,7 @@ func (f *frameReader) next() (frameType, []byte, error) {
 		return 0, nil, err
 	}
 	n := int(binary.BigEndian.Uint32(head[1:]))
-	if n > maxFrame {
+	if n > f.max {
 		return 0, nil, fmt.Errorf("%w: payload of %d bytes", errFrame, n)
 	}
 	if err := f.fill(n); err != nil {

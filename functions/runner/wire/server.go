@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"encoding/binary"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"sync"
@@ -23,12 +24,13 @@ type Server struct {
 
 // NewServer returns a server on conn. The caller keeps the ownership of conn.
 func NewServer(conn io.ReadWriter) *Server {
-	return &Server{frames: frameReader{r: bufio.NewReaderSize(conn, 32<<10)}, w: conn}
+	return &Server{frames: frameReader{r: bufio.NewReaderSize(conn, 32<<10), max: maxRunFrame}, w: conn}
 }
 
 // ReadRun reads the run frame.
 func (s *Server) ReadRun() (Run, error) {
 	t, payload, err := s.frames.next()
+	s.frames.buf = nil // it may be large, and little comes after it
 	if err != nil {
 		return Run{}, fmt.Errorf("reading the run: %w", err)
 	}
@@ -66,11 +68,47 @@ func (s *Server) Output(stream Stream, data []byte, skipped int64) error {
 	return s.send(t, append(payload, data...))
 }
 
-// Result sends a rich result.
-func (s *Server) Result(r execution.RichResult) error { return s.sendJSON(frameResult, r) }
+// Result sends a rich result of size bytes. The error is io.ErrUnexpectedEOF
+// when content has fewer; execute then drops the result.
+func (s *Server) Result(mime string, content io.Reader, size int64) error {
+	return s.item(frameResult, resultHead{mime}, content, size)
+}
 
-// Artifact sends an artifact.
-func (s *Server) Artifact(a execution.Artifact) error { return s.sendJSON(frameArtifact, a) }
+// Artifact sends an artifact with a.Size bytes of content, or none if content
+// is nil. When it has fewer, execute gets the artifact without any.
+func (s *Server) Artifact(a execution.Artifact, content io.Reader) error {
+	size := a.Size
+	if content == nil {
+		content, size = eof{}, 0
+	}
+	return s.item(frameArtifact, a, content, size)
+}
+
+type eof struct{}
+
+func (eof) Read([]byte) (int, error) { return 0, io.EOF }
+
+// Unreadable is why an item is not whole whose content cannot be read.
+const Unreadable = "unreadable"
+
+// item sends one item, a piece at a time.
+func (s *Server) item(t frameType, head any, content io.Reader, size int64) error {
+	if err := s.sendJSON(t, head); err != nil {
+		return err
+	}
+	piece := make([]byte, min(pieceLen, size))
+	for size > 0 {
+		n, err := io.ReadFull(content, piece[:min(pieceLen, size)])
+		if err != nil {
+			return errors.Join(io.ErrUnexpectedEOF, s.send(frameEnd, []byte(Unreadable)))
+		}
+		if err := s.send(frameData, piece[:n]); err != nil {
+			return err
+		}
+		size -= int64(n)
+	}
+	return s.send(frameEnd, nil)
+}
 
 // Exit sends the terminal frame of a run that was carried out.
 func (s *Server) Exit(o Outcome) error { return s.sendJSON(frameExit, o) }

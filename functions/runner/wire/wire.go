@@ -2,11 +2,16 @@
 // sandbox: frames over one stream connection that serves one execution.
 //
 //	execute → runner   run                                  (once)
-//	runner → execute   ready, then started, output*, tail*,
-//	                   result*, artifact*, exit | failure
+//	execute → runner   cancel                               (at most once)
+//	runner → execute   ready, then started, output*, result*,
+//	                   artifact*, exit | failure
 //
-// The runner sends ready as soon as it can take a run. Closing the connection
-// is how execute cancels: the runner then kills everything and ends.
+// The runner sends ready as soon as it can take a run. A cancel frame and the
+// end of the connection both make it kill everything and end. Results and
+// artifacts are items: their content follows in pieces, among which output may
+// come, so that the runner never holds more than a piece: it lives on what
+// memory the program has left. Execute in turn takes no more than the run's
+// limits allow, in case that a runner is no longer itself.
 package wire
 
 import (

@@ -1,0 +1,150 @@
+package wire
+
+import (
+	"bytes"
+	"encoding/base64"
+	"encoding/binary"
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"github.com/preheat-dev/preheat/api/execution"
+)
+
+// resultHead is the payload of frameResult.
+type resultHead struct {
+	MIME string `json:"mime"`
+}
+
+// incoming hands what a runner sends between run and exit to a sink, and
+// refuses what the run's limits do not allow.
+type incoming struct {
+	sink   Sink
+	limits Limits
+
+	output    [2]int64 // bytes, per stream
+	results   int
+	artifacts int
+	content   [2]int64 // bytes, of results and of artifacts
+
+	item *item // the one that is open
+}
+
+// item is a result or an artifact whose content is on its way.
+type item struct {
+	result   *resultHead
+	artifact *execution.Artifact
+	content  []byte
+}
+
+func (in *incoming) frame(t frameType, payload []byte) error {
+	switch t {
+	case frameStarted:
+		in.sink.Started()
+	case frameStdout:
+		return in.piece(Stdout, payload)
+	case frameStderr:
+		return in.piece(Stderr, payload)
+	case frameResult, frameArtifact:
+		return in.open(t, payload)
+	case frameData:
+		return in.data(payload)
+	case frameEnd:
+		return in.end(string(payload))
+	case frameFailure:
+		return decodeFailure(payload)
+	default:
+		return fmt.Errorf("%w: unexpected %q", errFrame, t)
+	}
+	return nil
+}
+
+// piece takes a piece of an output stream.
+func (in *incoming) piece(stream Stream, payload []byte) error {
+	if len(payload) < 8 {
+		return fmt.Errorf("%w: output of %d bytes", errFrame, len(payload))
+	}
+	skipped := int64(binary.BigEndian.Uint64(payload))
+	data := payload[8:]
+	in.output[stream] += int64(len(data))
+	if skipped < 0 || in.output[stream] > in.limits.Output {
+		return fmt.Errorf("%w: more output than the limit", errFrame)
+	}
+	in.sink.Output(stream, data, skipped)
+	return nil
+}
+
+func (in *incoming) open(t frameType, payload []byte) error {
+	if in.item != nil {
+		return fmt.Errorf("%w: an item within another", errFrame)
+	}
+	in.item = &item{}
+	var head any
+	if t == frameResult {
+		in.item.result = &resultHead{}
+		head = in.item.result
+		in.results++
+	} else {
+		in.item.artifact = &execution.Artifact{}
+		head = in.item.artifact
+		in.artifacts++
+	}
+	if err := json.Unmarshal(payload, head); err != nil {
+		return fmt.Errorf("%w: %q: %w", errFrame, t, err)
+	}
+	if in.results > in.limits.Results || in.artifacts > in.limits.Artifacts {
+		return fmt.Errorf("%w: more items than the limit", errFrame)
+	}
+	return nil
+}
+
+func (in *incoming) data(piece []byte) error {
+	if in.item == nil {
+		return fmt.Errorf("%w: content without an item", errFrame)
+	}
+	kind, limit := 0, in.limits.ResultBytes
+	if in.item.artifact != nil {
+		kind, limit = 1, in.limits.ArtifactBytes
+	}
+	if in.content[kind] += int64(len(piece)); in.content[kind] > limit {
+		return fmt.Errorf("%w: more content than the limit", errFrame)
+	}
+	in.item.content = append(in.item.content, piece...)
+	return nil
+}
+
+// end hands the open item over; broken says why its content is not whole.
+func (in *incoming) end(broken string) error {
+	it := in.item
+	in.item = nil
+	switch {
+	case it == nil:
+		return fmt.Errorf("%w: the end of no item", errFrame)
+	case it.artifact != nil:
+		a := *it.artifact
+		a.Content, a.Encoding = "", execution.EncodingUTF8
+		switch {
+		case broken != "":
+			a.Omitted = broken
+		case a.Omitted == "" && bytes.IndexByte(it.content, 0) >= 0:
+			// It is no text, and JSON would write six bytes for each NUL.
+			a.Content, a.Encoding = base64.StdEncoding.EncodeToString(it.content), execution.EncodingBase64
+		case a.Omitted == "":
+			a.Content, a.Encoding = execution.Encode(it.content)
+		}
+		in.sink.Artifact(a)
+	case broken == "":
+		in.sink.Result(richResult(it.result.MIME, it.content))
+	}
+	return nil
+}
+
+func richResult(mime string, content []byte) execution.RichResult {
+	r := execution.RichResult{MIME: mime}
+	if execution.IsTextMIME(mime) {
+		r.Data = strings.ToValidUTF8(string(content), "\uFFFD")
+	} else {
+		r.Data = base64.StdEncoding.EncodeToString(content)
+	}
+	return r
+}
