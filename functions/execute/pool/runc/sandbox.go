@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -43,21 +44,29 @@ func (s *sandbox) Run(ctx context.Context, run wire.Run, sink wire.Sink) (wire.O
 			return wire.Outcome{}, err
 		}
 	}
+	began := time.Now()
 	outcome, err := s.container.wire.Execute(ctx, run, sink)
 	var failure *wire.Failure
-	switch {
-	case err == nil || errors.As(err, &failure):
+	if err == nil || errors.As(err, &failure) {
 		return outcome, err
-	case containers.oomKills(s.Name()) > 0:
-		// The runner itself was killed for memory and could not say so.
-		return wire.Outcome{
-			Status: execution.StatusOutOfMemory, ExitCode: 128 + int(unix.SIGKILL), Signal: "SIGKILL",
-			Usage: execution.Usage{OOMKills: containers.oomKills(s.Name())},
-		}, nil
-	case ctx.Err() != nil:
+	}
+	if kills := containers.oomKills(s.Name()); kills > 0 {
+		return runnerKilled(kills, time.Since(began)), nil
+	}
+	if ctx.Err() != nil {
 		return wire.Outcome{}, err
 	}
 	return wire.Outcome{}, fmt.Errorf("%w: %w", pool.ErrSandboxLost, err)
+}
+
+// runnerKilled is how a program ended whose runner was killed for memory, and
+// could not say so itself.
+func runnerKilled(kills int64, after time.Duration) wire.Outcome {
+	return wire.Outcome{
+		Status: execution.StatusOutOfMemory, ExitCode: 128 + int(unix.SIGKILL), Signal: "SIGKILL", Run: after,
+		Usage: execution.Usage{OOMKills: kills, WallMS: float64(after.Microseconds()) / 1000},
+		Notes: []string{"the whole sandbox was killed at the memory limit; its files are lost"},
+	}
 }
 
 // Release implements pool.Sandbox. The processes are dead when it returns or
