@@ -92,15 +92,20 @@ func newChat(s settings, self net.Addr, r prometheus.Registerer, log *slog.Logge
 		return nil, err
 	}
 	c.LLM = s.LLM
-	_, port, err := net.SplitHostPort(self.String())
-	if err != nil {
-		return nil, fmt.Errorf("reading the listener's address: %w", err)
-	}
-	c.ExecuteURL = "http://127.0.0.1:" + port
+	c.ExecuteURL = "http://" + reachable(self)
 	page, _ := ui.FS()
 	// This process is no model server, though it may have the port of one.
 	others := slices.DeleteFunc(chat.LocalServers(), func(url string) bool { return url == c.ExecuteURL })
 	return chat.New(chat.Options{Config: c, Page: page, Registerer: r, Logger: log, Local: others})
+}
+
+// reachable is an address at which this machine reaches a listener of its own.
+func reachable(listener net.Addr) string {
+	a := *listener.(*net.TCPAddr)
+	if a.IP.IsUnspecified() {
+		a.IP = net.IPv4(127, 0, 0, 1)
+	}
+	return a.String()
 }
 
 func closed(err error) error {

@@ -23,7 +23,7 @@ type settings struct {
 	// default those for loopback names do.
 	AllowedHosts   []string `split_words:"true"`
 	AllowedOrigins []string `split_words:"true"`
-	LogLevel       slog.Level
+	LogLevel       slog.Level `split_words:"true" default:"info"`
 	// ShutdownGrace is how long requests may go on after SIGTERM.
 	ShutdownGrace time.Duration `split_words:"true" default:"10s"`
 
@@ -35,10 +35,10 @@ type settings struct {
 	WarmImports []string `split_words:"true"`
 	// MaxSandboxes bounds the sandboxes of a pool, those in use included.
 	MaxSandboxes int `split_words:"true" default:"32"`
-	// SandboxMemoryMIB, SandboxCPUs and SandboxProcesses are what each
+	// SandboxMemoryMIB, SandboxCores and SandboxProcesses are what each
 	// sandbox may use.
-	SandboxMemoryMIB int64   `envconfig:"SANDBOX_MEMORY_MIB" default:"512"`
-	SandboxCPUs      float64 `envconfig:"SANDBOX_CPUS" default:"1"`
+	SandboxMemoryMIB int64   `split_words:"true" default:"512"`
+	SandboxCores     float64 `split_words:"true" default:"1"`
 	SandboxProcesses int64   `split_words:"true" default:"128"`
 	// Timeout and MaxTimeout bound a program's time, by default and at most;
 	// QueueTimeout is how long a request waits for a sandbox.
@@ -114,8 +114,8 @@ func (s *settings) validate() error {
 		return fmt.Errorf("PREHEAT_JAVASCRIPT_POOL_SIZE must be from 0 to PREHEAT_MAX_SANDBOXES (%d)", s.MaxSandboxes)
 	case s.SandboxMemoryMIB < 32:
 		return errors.New("PREHEAT_SANDBOX_MEMORY_MIB must be 32 or more")
-	case s.SandboxCPUs < 0.01:
-		return errors.New("PREHEAT_SANDBOX_CPUS must be 0.01 or more")
+	case s.SandboxCores < 0.01:
+		return errors.New("PREHEAT_SANDBOX_CORES must be 0.01 or more")
 	case s.SandboxProcesses < 32:
 		return errors.New("PREHEAT_SANDBOX_PROCESSES must be 32 or more")
 	case s.Timeout <= 0 || s.MaxTimeout < s.Timeout:
@@ -131,7 +131,7 @@ func (s *settings) limits() execution.ServerLimits {
 	l.Default.TimeoutSeconds, l.Maximum.TimeoutSeconds = s.Timeout.Seconds(), s.MaxTimeout.Seconds()
 	l.Default.MemoryBytes, l.Maximum.MemoryBytes = s.SandboxMemoryMIB<<20, s.SandboxMemoryMIB<<20
 	l.QueueSeconds = s.QueueTimeout.Seconds()
-	l.CPUs, l.Processes = s.SandboxCPUs, s.SandboxProcesses
+	l.CPUs, l.Processes = s.SandboxCores, s.SandboxProcesses
 	return l
 }
 
@@ -142,7 +142,7 @@ func (s *settings) pool() runc.Config {
 			Name: "python", Size: s.PoolSize, Languages: []string{"python", "bash"}, Warm: []string{"python"}, Imports: s.WarmImports,
 		}},
 		Limits: runc.SandboxLimits{
-			Memory: s.SandboxMemoryMIB << 20, Tmpfs: s.SandboxMemoryMIB << 18, CPUs: s.SandboxCPUs,
+			Memory: s.SandboxMemoryMIB << 20, Tmpfs: s.SandboxMemoryMIB << 18, CPUs: s.SandboxCores,
 			Processes: s.SandboxProcesses, OpenFiles: 1024,
 		},
 		MaxSandboxes: s.MaxSandboxes, MaxCreating: 2, WarmTimeout: 30 * time.Second, MaxAge: time.Hour,

@@ -34,7 +34,7 @@ func TestI1EveryExecutionHasASandboxOfItsOwn(t *testing.T) {
 	product.Eventually(t, 30*time.Second, "runc lists a full pool of new sandboxes", func() bool {
 		warm := pools(t, p)[execution.SandboxWarm]
 		slices.Sort(warm)
-		return len(warm) == 3 && slices.Equal(warm, containers(t, p.StateDir)) &&
+		return len(warm) == 3 && slices.Equal(warm, p.Containers(t)) &&
 			!slices.ContainsFunc(warm, func(name string) bool { return seen[name] })
 	})
 }
@@ -54,32 +54,32 @@ func TestI4AKilledServerLeavesNothing(t *testing.T) {
 		})
 	})
 	<-started
-	if len(processes(t, dir)) < 4 || len(cgroups(t, dir)) == 0 {
-		t.Fatalf("there is nothing to leave: processes %v", processes(t, dir))
+	if len(p.Processes(t)) < 4 || len(p.Cgroups(t)) == 0 {
+		t.Fatalf("there is nothing to leave: processes %v", p.Processes(t))
 	}
 	p.Kill(t)
 	wg.Wait()
 	// The runners notice that their server is gone.
-	product.Eventually(t, 10*time.Second, "no process outlives the server", func() bool { return len(processes(t, dir)) == 0 })
-	old := containers(t, dir)
+	product.Eventually(t, 10*time.Second, "no process outlives the server", func() bool { return len(p.Processes(t)) == 0 })
+	old := p.Containers(t)
 	if len(old) == 0 {
 		t.Fatal("the killed server left no containers: the test shows nothing")
 	}
 
 	p = product.StartIn(t, dir)
 	product.Eventually(t, 30*time.Second, "the pool is full", func() bool { return len(pools(t, p)[execution.SandboxWarm]) == 3 })
-	for _, name := range containers(t, dir) {
+	for _, name := range p.Containers(t) {
 		if slices.Contains(old, name) {
 			t.Errorf("container %s of the killed server is still there", name)
 		}
 	}
-	for _, path := range cgroups(t, dir) {
+	for _, path := range p.Cgroups(t) {
 		if slices.ContainsFunc(old, func(name string) bool { return strings.HasSuffix(path, name) }) {
 			t.Errorf("cgroup %s of the killed server is still there", path)
 		}
 	}
 	p.Stop(t)
-	nothingLeft(t, dir)
+	nothingLeft(t, p)
 }
 
 func TestTwoServersDoNotShareAStateFolder(t *testing.T) {
@@ -117,7 +117,7 @@ func TestShutdownLetsAProgramEnd(t *testing.T) {
 	if exit.Status != execution.StatusSucceeded {
 		t.Errorf("exit %+v", exit)
 	}
-	nothingLeft(t, dir)
+	nothingLeft(t, p)
 }
 
 func TestI6ShutdownEndsAProgramThatDoesNot(t *testing.T) {
@@ -139,7 +139,7 @@ func TestI6ShutdownEndsAProgramThatDoesNot(t *testing.T) {
 	if exit := exitOf(t, events); exit.Status == execution.StatusSucceeded || (exit.ExitCode != nil && *exit.ExitCode == 0) {
 		t.Errorf("a program that was cut reports %+v", exit)
 	}
-	nothingLeft(t, dir)
+	nothingLeft(t, p)
 }
 
 // exitOf is the one exit of a stream, which is its last event.
@@ -207,12 +207,12 @@ func TestP1RequestsWaitInOrderOrGet429(t *testing.T) {
 func TestP6ADeadSandboxIsNeverHandedOut(t *testing.T) {
 	p := product.Start(t)
 	product.Eventually(t, 30*time.Second, "the pool is full", func() bool { return len(pools(t, p)[execution.SandboxWarm]) == 3 })
-	killed := processes(t, p.StateDir)
+	killed := p.Processes(t)
 	for _, pid := range killed {
 		_ = syscall.Kill(pid, syscall.SIGKILL)
 	}
 	product.Eventually(t, 10*time.Second, "the killed processes are dead", func() bool {
-		return !slices.ContainsFunc(processes(t, p.StateDir), func(pid int) bool { return slices.Contains(killed, pid) })
+		return !slices.ContainsFunc(p.Processes(t), func(pid int) bool { return slices.Contains(killed, pid) })
 	})
 	for i := range 3 {
 		if r := p.Python(t, fmt.Sprint("print(", i, ")")); r.Stdout != fmt.Sprintln(i) {
