@@ -5,6 +5,7 @@ package controlplane
 
 import (
 	"context"
+	"crypto/x509/pkix"
 	"errors"
 	"fmt"
 	"math/rand/v2"
@@ -19,6 +20,7 @@ import (
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 
 	"github.com/preheat-dev/preheat/tests/cluster/binaries"
+	"github.com/preheat-dev/preheat/tests/cluster/pki"
 )
 
 const (
@@ -38,8 +40,8 @@ type Options struct {
 type ControlPlane struct {
 	dir   string
 	host  string
-	ca    *authority
-	admin pair
+	ca    *pki.Authority
+	admin pki.Pair
 	procs []*process
 }
 
@@ -86,20 +88,20 @@ func (cp *ControlPlane) prepare() (err error) {
 	if cp.host, err = freeHost(); err != nil {
 		return err
 	}
-	if cp.ca, err = newAuthority(); err != nil {
+	if cp.ca, err = pki.NewAuthority(24 * time.Hour); err != nil {
 		return err
 	}
-	if err := os.WriteFile(filepath.Join(cp.dir, "ca.crt"), cp.ca.pem, 0o600); err != nil {
+	if err := os.WriteFile(filepath.Join(cp.dir, "ca.crt"), cp.ca.PEM, 0o600); err != nil {
 		return err
 	}
-	server, err := cp.ca.server(net.ParseIP(cp.host))
+	server, err := cp.ca.Server(pkix.Name{CommonName: "kube-apiserver"}, cp.host, "localhost", "kubernetes.default.svc")
 	if err != nil {
 		return err
 	}
-	if err := server.write(cp.dir, "apiserver"); err != nil {
+	if err := server.Write(cp.dir, "apiserver"); err != nil {
 		return err
 	}
-	if cp.admin, err = cp.ca.client("admin", "system:masters"); err != nil {
+	if cp.admin, err = cp.ca.Client("admin", "system:masters"); err != nil {
 		return err
 	}
 	return cp.writeKubeconfig()
@@ -201,7 +203,7 @@ func (cp *ControlPlane) url() string { return "https://" + net.JoinHostPort(cp.h
 func (cp *ControlPlane) Config() *rest.Config {
 	return &rest.Config{
 		Host: cp.url(), QPS: -1,
-		TLSClientConfig: rest.TLSClientConfig{CAData: cp.ca.pem, CertData: cp.admin.cert, KeyData: cp.admin.key},
+		TLSClientConfig: rest.TLSClientConfig{CAData: cp.ca.PEM, CertData: cp.admin.Cert, KeyData: cp.admin.Key},
 	}
 }
 
@@ -211,8 +213,8 @@ func (cp *ControlPlane) Kubeconfig() string { return filepath.Join(cp.dir, "kube
 func (cp *ControlPlane) writeKubeconfig() error {
 	const name = "preheat"
 	c := clientcmdapi.NewConfig()
-	c.Clusters[name] = &clientcmdapi.Cluster{Server: cp.url(), CertificateAuthorityData: cp.ca.pem}
-	c.AuthInfos[name] = &clientcmdapi.AuthInfo{ClientCertificateData: cp.admin.cert, ClientKeyData: cp.admin.key}
+	c.Clusters[name] = &clientcmdapi.Cluster{Server: cp.url(), CertificateAuthorityData: cp.ca.PEM}
+	c.AuthInfos[name] = &clientcmdapi.AuthInfo{ClientCertificateData: cp.admin.Cert, ClientKeyData: cp.admin.Key}
 	c.Contexts[name] = &clientcmdapi.Context{Cluster: name, AuthInfo: name}
 	c.CurrentContext = name
 	return clientcmd.WriteToFile(*c, cp.Kubeconfig())
