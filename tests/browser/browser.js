@@ -14,24 +14,29 @@ export const screenshots = fileURLToPath(new URL('../../build/screenshots/', imp
 export const excusePrompt =
   'Write Python code that generates a random excuse for being late to a meeting';
 
+/** Starts Debian's Chromium. */
+export function launch() {
+  return chromium.launch({
+    executablePath: process.env.CHROMIUM ?? '/usr/bin/chromium',
+    // Chromium's own sandbox does not work for root.
+    chromiumSandbox: process.getuid?.() !== 0,
+    args: [
+      '--disable-gpu',
+      '--disable-quic',
+      '--no-first-run',
+      '--disable-background-networking',
+      '--disable-component-update',
+      '--disable-sync',
+    ],
+  });
+}
+
 /** Starts a browser for the tests of a file; use returns pages of it. */
 export function useBrowser() {
   let browser;
   before(async () => {
     await mkdir(screenshots, { recursive: true });
-    browser = await chromium.launch({
-      executablePath: process.env.CHROMIUM ?? '/usr/bin/chromium',
-      // Chromium's own sandbox does not work for root.
-      chromiumSandbox: process.getuid?.() !== 0,
-      args: [
-        '--disable-gpu',
-        '--disable-quic',
-        '--no-first-run',
-        '--disable-background-networking',
-        '--disable-component-update',
-        '--disable-sync',
-      ],
-    });
+    browser = await launch();
   });
   after(() => browser?.close());
 

@@ -5,7 +5,7 @@
 import http from 'node:http';
 
 export class Relay {
-  /** Answers chat requests in the server's place: gets a function that writes text. */
+  /** Answers chat requests in the server's place: gets a function that writes text, and the response. */
   answer = null;
   /**
    * How to break execution streams before their exit event: null, or how, a
@@ -62,7 +62,10 @@ export class Relay {
   async #answer(res) {
     res.writeHead(200, { 'Content-Type': 'text/event-stream', 'Cache-Control': 'no-store' });
     const send = (data) => res.write(`data: ${data}\n\n`);
-    await this.answer((content) => send(JSON.stringify({ choices: [{ delta: { content } }] })));
+    await this.answer(
+      (content) => send(JSON.stringify({ choices: [{ delta: { content } }] })),
+      res,
+    );
     send('[DONE]');
     res.end();
   }

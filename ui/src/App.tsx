@@ -19,7 +19,7 @@ export function App() {
   const chat = useChat();
   const [runs] = useState(() => new RunStore());
   const [spoken, announce] = useState('');
-  const { frame, content, atBottom, toBottom } = useStickToBottom(chat.streaming);
+  const { frame, content, away, toBottom } = useStickToBottom(chat.streaming);
   const services = useMemo(
     () => ({ runs, languages: platform.languages, announce }),
     [runs, platform.languages],
@@ -66,9 +66,15 @@ export function App() {
             </div>
           </div>
           <div className={classes.bottom}>
-            {!atBottom && (
-              <button type="button" className={classes.latest} onClick={toBottom}>
-                <IconArrowDown size={15} stroke={1.8} aria-hidden /> Latest
+            {away && (
+              <button
+                type="button"
+                className={classes.latest}
+                onClick={toBottom}
+                aria-label="Go to the latest"
+                title="Go to the latest"
+              >
+                <IconArrowDown size={17} stroke={1.8} aria-hidden />
               </button>
             )}
             <Composer

@@ -3,8 +3,8 @@ import { streamChat } from '../api/chat';
 import { asFailure } from '../api/http';
 import { type Conversation, converse, isStreaming, toMessages } from './conversation';
 
-/** Text is drawn at most this often. */
-const batchMs = 40;
+/** How long text is gathered before it is drawn: longer for a text that takes longer to draw. */
+const batchMs = (length: number) => Math.max(40, length / 400);
 
 export interface Chat {
   conversation: Conversation;
@@ -28,6 +28,7 @@ export function useChat(): Chat {
     abort.current = mine;
     const current = () => abort.current === mine;
     let text = '';
+    let length = 0;
     let timer: ReturnType<typeof setTimeout> | undefined;
     const flush = () => {
       clearTimeout(timer);
@@ -39,7 +40,8 @@ export function useChat(): Chat {
       for await (const event of streamChat(toMessages(history), mine.signal)) {
         if (event.type === 'text') {
           text += event.text;
-          timer ??= setTimeout(flush, batchMs);
+          length += event.text.length;
+          timer ??= setTimeout(flush, batchMs(length));
         } else if (current()) {
           tell(event);
         }

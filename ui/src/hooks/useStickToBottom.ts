@@ -2,6 +2,8 @@ import { useCallback, useEffect, useRef, useState } from 'react';
 
 /** How close to the end still counts as being there, in pixels. */
 const slack = 48;
+/** How far from the end a way back is worth offering. */
+const far = 160;
 
 /**
  * Keeps a scrolling element at its end while its content grows and growing is
@@ -10,13 +12,13 @@ const slack = 48;
 export function useStickToBottom(growing: boolean) {
   const frame = useRef<HTMLDivElement>(null);
   const content = useRef<HTMLDivElement>(null);
-  const [atBottom, setAtBottom] = useState(true);
+  const [away, setAway] = useState(false);
   const stuck = useRef(true);
   const active = useRef(growing);
 
   const toBottom = useCallback(() => {
     stuck.current = true;
-    setAtBottom(true);
+    setAway(false);
     frame.current?.scrollTo({ top: frame.current.scrollHeight });
   }, []);
 
@@ -29,16 +31,16 @@ export function useStickToBottom(growing: boolean) {
     if (!el || !content.current) return;
     let lastTop = el.scrollTop;
     const onScroll = () => {
-      const near = el.scrollHeight - el.scrollTop - el.clientHeight <= slack;
+      const rest = el.scrollHeight - el.scrollTop - el.clientHeight;
       // Growing content also ends nearness; only moving up is the reader's wish.
-      if (near) stuck.current = true;
+      if (rest <= slack) stuck.current = true;
       else if (el.scrollTop < lastTop) stuck.current = false;
       lastTop = el.scrollTop;
-      setAtBottom(near || (active.current && stuck.current));
+      setAway(rest > far && !(active.current && stuck.current));
     };
     const observer = new ResizeObserver(() => {
       if (active.current && stuck.current) el.scrollTo({ top: el.scrollHeight });
-      else setAtBottom(el.scrollHeight - el.scrollTop - el.clientHeight <= slack);
+      else setAway(el.scrollHeight - el.scrollTop - el.clientHeight > far);
     });
     el.addEventListener('scroll', onScroll, { passive: true });
     observer.observe(content.current);
@@ -49,5 +51,5 @@ export function useStickToBottom(growing: boolean) {
     };
   }, []);
 
-  return { frame, content, atBottom, toBottom };
+  return { frame, content, away, toBottom };
 }

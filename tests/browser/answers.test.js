@@ -1,5 +1,5 @@
-// W3: which code can be run follows CommonMark's rule for fences, also while
-// the text is still coming.
+// How answers are shown while they come. W3: which code can be run follows
+// CommonMark's rule for fences, also while the text is still coming.
 
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
@@ -101,3 +101,70 @@ test('an answer that breaks off is an error', () =>
     await piece.waitFor();
     await page.getByRole('button', { name: 'Try again' }).waitFor();
   }));
+
+test('Stop ends the answer, keeps what came, and tells the server', () =>
+  withPage({ url: relay.url }, async (page) => {
+    let gone;
+    const closed = new Promise((resolve) => (gone = resolve));
+    relay.answer = async (write, res) => {
+      res.on('close', gone);
+      write('Half of an');
+      await closed;
+    };
+    await page.getByLabel('Your message').fill('go');
+    await page.keyboard.press('Enter');
+    await page.getByText('Half of an').waitFor();
+    await page.getByRole('button', { name: 'Stop answering' }).click();
+    await closed;
+    const answer = await lastAnswer(page, 'stopped');
+    assert.match(await answer.innerText(), /Half of an\s+Stopped\./);
+    await page.getByRole('button', { name: 'Send' }).waitFor();
+  }));
+
+test('the page follows the answer until the reader scrolls away', () =>
+  withPage({ url: relay.url }, async (page) => {
+    let proceed;
+    const scrolled = new Promise((resolve) => (proceed = resolve));
+    const paragraphs = (n) => `${'Some words to fill a line. '.repeat(12)}\n\n`.repeat(n);
+    relay.answer = async (write) => {
+      write(paragraphs(30) + 'middle\n\n');
+      await scrolled;
+      write(paragraphs(30) + 'end');
+    };
+    await page.getByLabel('Your message').fill('go');
+    await page.keyboard.press('Enter');
+    const middle = page.getByText('middle', { exact: true });
+    await page.waitForFunction(inView, await middle.elementHandle());
+    await middle.hover();
+    await page.mouse.wheel(0, -600);
+    const back = page.getByRole('button', { name: 'Go to the latest' });
+    await back.waitFor();
+    proceed();
+    await page.locator('article[data-state=complete]').waitFor();
+    const end = page.getByText('end', { exact: true });
+    await end.waitFor();
+    assert.equal(await end.evaluate(inView), false, 'the reader is left where they are');
+    await back.click();
+    await page.waitForFunction(inView, await end.elementHandle());
+    await back.waitFor({ state: 'detached' });
+  }));
+
+test('Copy puts the code on the clipboard', () => {
+  const code = 'if True:\n\tprint("a  b")';
+  relay.answer = async (write) => write('```python\n' + code + '\n```\n');
+  return withPage(
+    { url: relay.url, permissions: ['clipboard-read', 'clipboard-write'] },
+    async (page) => {
+      await page.getByLabel('Your message').fill('go');
+      await page.keyboard.press('Enter');
+      await page.getByRole('button', { name: 'Copy' }).click();
+      await page.getByRole('button', { name: 'Copied' }).waitFor();
+      assert.equal(await page.evaluate(() => navigator.clipboard.readText()), code);
+    },
+  );
+});
+
+function inView(element) {
+  const { top, bottom } = element.getBoundingClientRect();
+  return top >= 0 && bottom <= innerHeight;
+}
