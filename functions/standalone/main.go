@@ -61,7 +61,7 @@ func run() (err error) {
 		return err
 	}
 	web, err := server.New(server.Config{
-		Logger: log, BodyLimit: maxBody, Grace: s.ShutdownGrace, AllowedHosts: s.AllowedHosts, AllowedOrigins: s.AllowedOrigins,
+		Logger: log, BodyLimit: maxBody, Grace: s.ShutdownGrace, AllowedHosts: hosts(s, listener.Addr()), AllowedOrigins: s.AllowedOrigins,
 		Quiet: []string{"/healthz", "/readyz", "/metrics"},
 	})
 	if err != nil {
@@ -82,6 +82,15 @@ func run() (err error) {
 	err = web.Serve(ctx, listener)
 	events.Wait()
 	return err
+}
+
+// hosts are the names for which the server answers: those that are configured,
+// and the one address that it listens on, if it is one.
+func hosts(s settings, listener net.Addr) []string {
+	if ip := listener.(*net.TCPAddr).IP; !ip.IsUnspecified() {
+		return append(slices.Clone(s.AllowedHosts), ip.String())
+	}
+	return s.AllowedHosts
 }
 
 // newChat returns the chat function, whose executions go to this process over

@@ -21,8 +21,8 @@ type settings struct {
 	Listen string `default:"127.0.0.1:8080"`
 	// AllowedHosts and AllowedOrigins say which requests get through; by
 	// default those for loopback names do.
-	AllowedHosts   []string `split_words:"true"`
-	AllowedOrigins []string `split_words:"true"`
+	AllowedHosts   []string   `split_words:"true"`
+	AllowedOrigins []string   `split_words:"true"`
 	LogLevel       slog.Level `split_words:"true" default:"info"`
 	// ShutdownGrace is how long requests may go on after SIGTERM.
 	ShutdownGrace time.Duration `split_words:"true" default:"10s"`

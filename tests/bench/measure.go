@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"sync"
@@ -93,6 +94,7 @@ const (
 	nameHTTP8   = "print(1) over HTTP, 8 clients"
 	namePython  = "python3 -c 'print(1)', the image's, no sandbox"
 	nameRuncRun = "runc run of the same"
+	nameBeside  = "print(1) over HTTP, beside hostile programs"
 	nameRate    = "executions, sustained"
 	nameBare    = "bare runc create + start + delete, sustained"
 )
@@ -118,6 +120,11 @@ func measure(ctx context.Context, p *product, b *bare, n int, sustained time.Dur
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", nameHTTP8, err)
 	}
+	stop := p.attack(ctx)
+	beside, err := times(ctx, 1, n/2, 80*time.Millisecond, p.execute)
+	if err := errors.Join(err, stop()); err != nil {
+		return nil, fmt.Errorf("%s: %w", nameBeside, err)
+	}
 	var ours, theirs rate
 	for range parts {
 		if err := ours.add(ctx, 8, sustained/parts, p.execute); err != nil {
@@ -127,13 +134,17 @@ func measure(ctx context.Context, p *product, b *bare, n int, sustained time.Dur
 			return nil, fmt.Errorf("%s: %w", nameBare, err)
 		}
 	}
-	rows := []row{
-		newRow(nameHTTP, alone), newRow(nameHTTP8, eight), newRow(namePython, python), newRow(nameRuncRun, runcRun),
-		newRow(nameRate, ours.took), newRow(nameBare, theirs.took),
-	}
-	rows[0].RatioTo[namePython] = rows[0].P50 / rows[2].P50
-	rows[3].RatioTo[namePython] = rows[3].P50 / rows[2].P50
-	rows[4].RatePerSecond, rows[5].RatePerSecond = ours.perSecond(), theirs.perSecond()
-	rows[4].RatioTo[nameBare] = ours.perSecond() / theirs.perSecond()
-	return rows, nil
+	plain, first, bareRate := newRow(namePython, python), newRow(nameHTTP, alone), newRow(nameBare, theirs.took)
+	first.ratio(plain)
+	run := newRow(nameRuncRun, runcRun)
+	run.ratio(plain)
+	hostile := newRow(nameBeside, beside)
+	hostile.ratio(first)
+	sustainedRow := newRow(nameRate, ours.took)
+	sustainedRow.RatePerSecond, bareRate.RatePerSecond = ours.perSecond(), theirs.perSecond()
+	sustainedRow.RatioTo[nameBare] = ours.perSecond() / theirs.perSecond()
+	return []row{first, newRow(nameHTTP8, eight), hostile, plain, run, sustainedRow, bareRate}, nil
 }
+
+// ratio notes r's median beside that of another row.
+func (r *row) ratio(to row) { r.RatioTo[to.Name] = r.P50 / to.P50 }

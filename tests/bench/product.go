@@ -12,6 +12,7 @@ import (
 	"os"
 	"os/exec"
 	"regexp"
+	"sync"
 	"syscall"
 	"time"
 
@@ -76,26 +77,68 @@ func startProduct(ctx context.Context, stateDir string) (*product, error) {
 
 // execute runs print(1) and checks the result.
 func (p *product) execute(ctx context.Context) error {
-	body := []byte(`{"language":"python","code":"print(1)"}`)
+	r, err := p.send(ctx, execution.Request{Language: "python", Code: "print(1)"})
+	if err == nil && (r.Stdout != "1\n" || r.ExitCode != 0) {
+		err = fmt.Errorf("the result is %+v", r)
+	}
+	return err
+}
+
+// attack runs a fork bomb, a memory hog and an output flood, each again and
+// again, until the returned function is called.
+func (p *product) attack(ctx context.Context) (stop func() error) {
+	ctx, cancel := context.WithCancel(ctx)
+	var wg sync.WaitGroup
+	var mu sync.Mutex
+	var failed error
+	for _, code := range []string{
+		"import os\nwhile True:\n  try: os.fork()\n  except OSError: pass",
+		"x = []\nwhile True: x.append(bytearray(1 << 20))",
+		"while True: print('x' * 1000)",
+	} {
+		wg.Go(func() {
+			for ctx.Err() == nil {
+				_, err := p.send(ctx, execution.Request{Language: "python", Code: code, Limits: execution.Limits{TimeoutSeconds: 5}})
+				if err != nil && ctx.Err() == nil {
+					mu.Lock()
+					failed = err
+					mu.Unlock()
+					return
+				}
+			}
+		})
+	}
+	return func() error {
+		cancel()
+		wg.Wait()
+		return failed
+	}
+}
+
+func (p *product) send(ctx context.Context, r execution.Request) (*execution.Result, error) {
+	body, err := json.Marshal(r)
+	if err != nil {
+		return nil, err
+	}
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, p.url+"/v1/sandbox/execute", bytes.NewReader(body))
 	if err != nil {
-		return err
+		return nil, err
 	}
 	req.Header.Set("Content-Type", execution.MediaJSON)
 	res, err := p.client.Do(req)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	defer func() { _ = res.Body.Close() }()
 	text, err := io.ReadAll(res.Body)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	var r execution.Result
-	if err := json.Unmarshal(text, &r); err != nil || r.Stdout != "1\n" || r.ExitCode != 0 {
-		return fmt.Errorf("status %d: %s", res.StatusCode, text)
+	var result execution.Result
+	if err := json.Unmarshal(text, &result); err != nil || res.StatusCode != http.StatusOK {
+		return nil, fmt.Errorf("status %d: %s", res.StatusCode, text)
 	}
-	return nil
+	return &result, nil
 }
 
 func (p *product) stop() error {

@@ -53,15 +53,15 @@ func (m *containers) setMemory(name string, limit int64) error {
 	return m.set("memory", "memory.limit_in_bytes", name, uint64(limit))
 }
 
-// favour gives a claimed sandbox its full share of the processors.
-func (m *containers) favour(name string) error {
+// setShares changes a sandbox's share of the processors, in cpu.shares.
+func (m *containers) setShares(name string, shares uint64) error {
 	switch {
 	case !m.host.Cgroups:
 		return nil
 	case m.host.Unified:
-		return m.set("", "cpu.weight", name, cgroups.ConvertCPUSharesToCgroupV2Value(sharesClaimed))
+		return m.set("", "cpu.weight", name, cgroups.ConvertCPUSharesToCgroupV2Value(shares))
 	}
-	return m.set("cpu", "cpu.shares", name, sharesClaimed)
+	return m.set("cpu", "cpu.shares", name, shares)
 }
 
 // oomKills is how many processes of a sandbox were killed for memory, seen

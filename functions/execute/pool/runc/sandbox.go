@@ -36,9 +36,12 @@ func (s *sandbox) claim() { s.planned.Phase = plan.Claimed }
 // Run implements pool.Sandbox.
 func (s *sandbox) Run(ctx context.Context, run wire.Run, sink wire.Sink) (wire.Outcome, error) {
 	containers := s.owner.containers
-	if err := containers.favour(s.Name()); err != nil {
+	if err := containers.setShares(s.Name(), sharesBegun); err != nil {
 		return wire.Outcome{}, fmt.Errorf("%w: %w", pool.ErrSandboxLost, err)
 	}
+	// Nothing depends on it if the sandbox is gone by then.
+	long := time.AfterFunc(longAfter, func() { _ = containers.setShares(s.Name(), sharesLong) })
+	defer long.Stop()
 	if run.Limits.Memory > 0 {
 		if err := containers.setMemory(s.Name(), run.Limits.Memory); err != nil {
 			return wire.Outcome{}, err

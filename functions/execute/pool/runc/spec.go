@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/moby/profiles/seccomp"
 	ocispec "github.com/opencontainers/runtime-spec/specs-go"
@@ -17,8 +18,11 @@ const (
 	// the first descriptor after the standard ones.
 	connectionFD = 3
 	cpuPeriod    = 100_000 // microseconds
-	// A sandbox that is made or waits stands back for those that are used.
-	sharesWarming, sharesClaimed = 128, 1024
+	// The processors go to programs that have just begun, then to sandboxes
+	// that are being made, and last to programs that run for long: a hostile
+	// one cannot keep others from starting.
+	sharesBegun, sharesWarming, sharesLong = 1024, 512, 128
+	longAfter                              = 500 * time.Millisecond
 )
 
 // Spec returns the OCI configuration of one sandbox.
