@@ -132,7 +132,7 @@ func (e *Executor) claimProblem(want pool.Claim, err error) *execution.Problem {
 		problem = execution.NewProblem(execution.ProblemNotFound, "The pool does not offer the language %q.", want.Language)
 		problem.Field = "language"
 	case errors.Is(err, pool.ErrClosed):
-		problem = execution.NewProblem(execution.ProblemNotReady, "The server is shutting down.")
+		problem = execution.NewProblem(execution.ProblemNotReady, "The pool is shutting down or cannot make sandboxes for now.")
 		problem.RetryAfterSeconds = 1
 	default:
 		e.log.Error("A claim failed", "execution", want.ID, "error", err)

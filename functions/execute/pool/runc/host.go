@@ -57,7 +57,7 @@ func (h Host) Weaker() []string {
 		list = append(list, "Without root all sandboxes share one range of host ids.")
 	}
 	if len(h.subUIDs) == 1 || len(h.subGIDs) == 1 {
-		list = append(list, "Without subordinate ids (/etc/subuid, /etc/subgid and the uidmap package) programs run as the user of this process, in a user namespace.")
+		list = append(list, "Without subordinate ids (/etc/subuid, /etc/subgid and the uidmap package) programs run as root of a user namespace, without capabilities, which is the user of this process outside.")
 	}
 	if !h.Cgroups {
 		list = append(list, "Without cgroups nothing limits a sandbox's memory, processors and processes, and memory kills cannot be told from others.")
@@ -75,8 +75,16 @@ func (h Host) ids(slot int, own []ocispec.LinuxIDMapping) []ocispec.LinuxIDMappi
 	return own
 }
 
+// user is the user and group of programs in a sandbox.
+func (h Host) user() uint32 {
+	if !h.Root && (len(h.subUIDs) == 1 || len(h.subGIDs) == 1) {
+		return 0 // the only one there is
+	}
+	return sandboxUser
+}
+
 // ownIDs maps the sandbox's root to the caller and the ids from 1 on to its
-// first subordinate range; without one, only the sandbox user to the caller.
+// first subordinate range, if it has one.
 func ownIDs(file, name string, id int) []ocispec.LinuxIDMapping {
 	f, err := os.Open(file)
 	if err == nil {
@@ -95,7 +103,7 @@ func ownIDs(file, name string, id int) []ocispec.LinuxIDMapping {
 			}
 		}
 	}
-	return []ocispec.LinuxIDMapping{{ContainerID: sandboxUser, HostID: uint32(id), Size: 1}}
+	return []ocispec.LinuxIDMapping{{ContainerID: 0, HostID: uint32(id), Size: 1}}
 }
 
 // ErrRunc: the runc binary cannot be used.

@@ -139,10 +139,11 @@ func (p *Pool) Claim(ctx context.Context, want pool.Claim) (pool.Sandbox, error)
 		}
 		return s, nil
 	case <-ctx.Done():
-		if s := p.abandon(w); s != nil {
+		s, why := p.abandon(w)
+		if s != nil {
 			s.Release()
 		}
-		return nil, fmt.Errorf("%w: %w", pool.ErrNoSandbox, context.Cause(ctx))
+		return nil, fmt.Errorf("%w: %w", why, context.Cause(ctx))
 	}
 }
 
@@ -200,18 +201,23 @@ func (p *Pool) choose(want pool.Claim) (*warmPool, error) {
 	return best, nil
 }
 
-// abandon leaves the line, and returns the sandbox that came too late, if any.
-func (p *Pool) abandon(w *waiter) *sandbox {
+// abandon leaves the line. It returns the sandbox that came too late, if any,
+// and why none came in time: there were too few, or none can be made.
+func (p *Pool) abandon(w *waiter) (*sandbox, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	why := pool.ErrNoSandbox
+	if len(w.pool.sandboxes) == 0 && w.pool.problem != (plan.Problem{}) {
+		why = pool.ErrClosed
+	}
 	select {
 	case s := <-w.got:
-		return s
+		return s, why
 	default:
 	}
 	w.pool.waiting = slices.DeleteFunc(w.pool.waiting, func(x *waiter) bool { return x == w })
 	p.step()
-	return nil
+	return nil, why
 }
 
 // Ready implements pool.Pool: every pool has, or has had, what it should have.

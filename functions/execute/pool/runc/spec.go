@@ -34,7 +34,7 @@ func (c *Config) Spec(h Host, im Image, p PoolConfig, name string, slot int) (*o
 		Process: &ocispec.Process{
 			Args:            []string{"/opt/preheat/runner"},
 			Cwd:             "/work",
-			User:            ocispec.User{UID: sandboxUser, GID: sandboxUser},
+			User:            ocispec.User{UID: h.user(), GID: h.user()},
 			Env:             c.environment(im, p),
 			NoNewPrivileges: true,
 			Capabilities:    &ocispec.LinuxCapabilities{},
@@ -93,7 +93,7 @@ func (c *Config) environment(im Image, p PoolConfig) []string {
 
 func (c *Config) mounts(h Host) []ocispec.Mount {
 	safe := []string{"nosuid", "noexec", "nodev"}
-	folder := func(path string, mode string, uid int, size int64, more ...string) ocispec.Mount {
+	folder := func(path string, mode string, uid uint32, size int64, more ...string) ocispec.Mount {
 		options := append([]string{
 			"nosuid", "nodev", "mode=" + mode, fmt.Sprintf("uid=%d,gid=%d", uid, uid), fmt.Sprintf("size=%d", size), "nr_inodes=16384",
 		}, more...)
@@ -106,8 +106,8 @@ func (c *Config) mounts(h Host) []ocispec.Mount {
 		folder("/dev/shm", "1777", 0, c.Limits.Tmpfs, "noexec"),
 		{Destination: "/sys", Type: "sysfs", Source: "sysfs", Options: append([]string{"ro"}, safe...)},
 		folder("/tmp", "1777", 0, c.Limits.Tmpfs),
-		folder("/work", "0755", sandboxUser, c.Limits.Tmpfs),
-		folder("/home/sandbox", "0755", sandboxUser, c.Limits.Tmpfs),
+		folder("/work", "0755", h.user(), c.Limits.Tmpfs),
+		folder("/home/sandbox", "0755", h.user(), c.Limits.Tmpfs),
 		{Destination: "/opt/preheat", Type: "bind", Source: c.RunnerDir, Options: []string{"bind", "ro", "nosuid", "nodev"}},
 	}
 	if h.Cgroups {
