@@ -54,6 +54,7 @@ func TestReadEvent(t *testing.T) {
 		"structured, string":      {structuredType, structured(`"data":` + quoted)},
 		"structured, text":        {structuredType, structured(`"datacontenttype":"text/plain","data":` + quoted)},
 		"structured, base64":      {structuredType, structured(`"data_base64":"` + base + `"`)},
+		"structured, spaced":      {structuredType, " { \"specversion\" :\n\"1.0\", \"data_base64\" : \"" + base + "\" , \"id\": \"1\", \"source\": \"/s\", \"type\": \"t\" } "},
 		"data comes first":        {structuredType, `{"data":` + request + `,"type":"t","source":"/s","id":"1","specversion":"1.0"}`},
 		"extension kinds":         {structuredType, structured(`"a":1,"b":true,"c":"x","d":null,"subject":null,"data":` + request)},
 		// The content type decides: the headers are another event's.
@@ -99,7 +100,7 @@ func TestReadEventRefuses(t *testing.T) {
 		"source is no URI":         {strings.Replace(binary, "/s", "http://[", 1), request, "source"},
 		"time is no time":          {binary + "ce-time: yesterday", request, "time"},
 		"name of an extension":     {binary + "ce-a_b: x", request, "a_b"},
-		"no data":                  {binary, " ", "data"},
+		"no data":                  {binary, "", "data"},
 		"image":                    {binary + "Content-Type: image/png", request, "datacontenttype"},
 		"content type":             {binary + "Content-Type: ;", request, "datacontenttype"},
 		"not JSON":                 {structuredType, `{"specversion":`, ""},
