@@ -101,7 +101,7 @@ func (r *Runner) Close() {
 // Idle reports whether the runner still waits for its run.
 func (r *Runner) Idle() bool { return !r.used.Load() }
 
-// ErrNoRun: a connection ended before it brought a run that was accepted.
+// ErrNoRun says that a connection ended before it brought a run that was accepted.
 var ErrNoRun = errors.New("no run")
 
 // Serve carries out the run that comes over conn and returns when it is over

@@ -10,7 +10,7 @@ import (
 	"io"
 )
 
-// ErrTooLarge: a frame exceeds the reader's limit.
+// ErrTooLarge says that a frame exceeds the reader's limit.
 var ErrTooLarge = errors.New("an event exceeds the size limit")
 
 // Reader splits a stream after each blank line. Lines end in LF or CR LF.

@@ -106,7 +106,7 @@ func ownIDs(file, name string, id int) []ocispec.LinuxIDMapping {
 	return []ocispec.LinuxIDMapping{{ContainerID: 0, HostID: uint32(id), Size: 1}}
 }
 
-// ErrRunc: the runc binary cannot be used.
+// ErrRunc says that the runc binary cannot be used.
 var ErrRunc = errors.New("unusable runc")
 
 // CheckRunc returns an error that wraps ErrRunc unless the binary is a runc

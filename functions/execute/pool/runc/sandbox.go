@@ -99,10 +99,7 @@ func (s *sandbox) end(p *Pool) {
 func (s *sandbox) destroy(p *Pool) {
 	s.container.kill()
 	p.work.Go(func() {
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(p.ctx), destroyTimeout)
-		defer cancel()
-		err := p.containers.destroy(ctx, s.container)
-		if err != nil {
+		if err := p.remove(s); err != nil {
 			// The next start sweeps it; until then it counts as existing.
 			p.log.Error("A sandbox could not be removed", "pool", s.Pool(), "sandbox", s.Name(), "error", err)
 			p.metrics.leaks.WithLabelValues(s.Pool()).Inc()
@@ -113,4 +110,21 @@ func (s *sandbox) destroy(p *Pool) {
 		delete(s.pool.sandboxes, s.Name())
 		p.step()
 	})
+}
+
+// remove destroys what is left of a sandbox, with some patience: the kernel
+// may still be busy with it.
+func (p *Pool) remove(s *sandbox) error {
+	const tries = 5
+	pause := 100 * time.Millisecond
+	for try := 1; ; try++ {
+		ctx, cancel := context.WithTimeout(context.Background(), destroyTimeout)
+		err := p.containers.destroy(ctx, s.container)
+		cancel()
+		if err == nil || try == tries {
+			return err
+		}
+		time.Sleep(pause)
+		pause *= 3
+	}
 }
