@@ -110,7 +110,12 @@ func TestSoak(t *testing.T) {
 	}
 }
 
-type counts struct{ wrong atomic.Int64 }
+// counts is what drive found out.
+type counts struct {
+	wrong atomic.Int64
+	// names are the sandboxes that have run a program.
+	names sync.Map
+}
 
 // drive runs n programs, drawn at random from a fixed seed.
 func drive(t *testing.T, p *product.Product, n int) *counts {
@@ -127,7 +132,7 @@ func drive(t *testing.T, p *product.Product, n int) *counts {
 				if x.heavy() && rng.IntN(4) > 0 {
 					x = all[0]
 				}
-				if err := try(p, x); err != nil {
+				if err := try(p, x, &c.names); err != nil {
 					c.wrong.Add(1)
 					t.Errorf("%s: %v", x.name, err)
 				}
@@ -138,7 +143,9 @@ func drive(t *testing.T, p *product.Product, n int) *counts {
 	return &c
 }
 
-func try(p *product.Product, x program) error {
+// try runs a program and says what is wrong with its result. names are the
+// sandboxes so far: none may come twice (I1, I2).
+func try(p *product.Product, x program, names *sync.Map) error {
 	ctx := context.Background()
 	if x.gone {
 		var cancel context.CancelFunc
@@ -158,6 +165,9 @@ func try(p *product.Product, x program) error {
 	var r execution.Result
 	if err := json.Unmarshal(body, &r); err != nil || res.StatusCode != http.StatusOK {
 		return fmt.Errorf("status %d: %s", res.StatusCode, body)
+	}
+	if _, again := names.LoadOrStore(r.SandboxName, true); again || r.SandboxName == "" {
+		return fmt.Errorf("sandbox %q has run a program before", r.SandboxName)
 	}
 	if r.Status != x.status || r.ExitCode != x.exit || (x.stdout != "" && r.Stdout != x.stdout) {
 		return fmt.Errorf("%s, exit code %d, stdout %.100q, stderr %.300q, notes %q", r.Status, r.ExitCode, r.Stdout, r.Stderr, r.Notes)
