@@ -6,7 +6,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/utils/ptr"
-	"knative.dev/pkg/kmeta"
 
 	"github.com/preheat-dev/preheat/api/sandbox/v1alpha1"
 )
@@ -20,8 +19,11 @@ func networkPolicy(t *v1alpha1.SandboxTemplate) *networkingv1.NetworkPolicy {
 	return &networkingv1.NetworkPolicy{
 		ObjectMeta: metav1.ObjectMeta{
 			Namespace: t.Namespace, Name: NetworkPolicyName(t.Name),
-			Labels:          map[string]string{v1alpha1.LabelTemplate: t.Name},
-			OwnerReferences: []metav1.OwnerReference{*kmeta.NewControllerRef(t)},
+			Labels: map[string]string{v1alpha1.LabelTemplate: t.Name},
+			OwnerReferences: []metav1.OwnerReference{{
+				APIVersion: v1alpha1.SchemeGroupVersion.String(), Kind: t.GetGroupVersionKind().Kind,
+				Name: t.Name, UID: t.UID, Controller: ptr.To(true),
+			}},
 		},
 		Spec: networkingv1.NetworkPolicySpec{
 			PodSelector: metav1.LabelSelector{MatchLabels: map[string]string{v1alpha1.LabelTemplate: t.Name}},

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net"
 	"slices"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 
@@ -113,3 +114,28 @@ func (n *Node) take(conn net.Conn) {
 	}
 	_ = s.Exit(wire.Outcome{Status: execution.StatusSucceeded})
 }
+
+// Program is a run that the node's runners take.
+func Program() wire.Run {
+	return wire.Run{Language: "python", Limits: wire.Limits{
+		Timeout: time.Minute, Output: 1 << 16, TotalOutput: 1 << 16,
+		Artifacts: 1, ArtifactBytes: 1 << 10, Results: 1, ResultBytes: 1 << 10,
+	}}
+}
+
+// Output collects what a run writes.
+type Output []byte
+
+var _ wire.Sink = (*Output)(nil)
+
+// Started implements wire.Sink.
+func (*Output) Started() {}
+
+// Output implements wire.Sink.
+func (o *Output) Output(_ wire.Stream, data []byte, _ int64) { *o = append(*o, data...) }
+
+// Result implements wire.Sink.
+func (*Output) Result(execution.RichResult) {}
+
+// Artifact implements wire.Sink.
+func (*Output) Artifact(execution.Artifact) {}

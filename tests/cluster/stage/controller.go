@@ -29,6 +29,7 @@ var controllers atomic.Int32
 func (sp *Space) Controller(change ...func(*rest.Config)) *Controller {
 	sp.TB.Helper()
 	config := sp.Config()
+	AsController(config)
 	for _, f := range change {
 		f(config)
 	}

@@ -35,8 +35,9 @@ func (s *Stage) Space(tb testing.TB) *Space {
 		tb.Fatalf("make a namespace: %v", err)
 	}
 	sp := &Space{Stage: s, TB: tb, Namespace: name}
+	sp.grant()
 	// Leases are short, so that a killed controller is soon succeeded.
-	sp.configMap("config-leader-election", map[string]string{"lease-duration": "3s", "renew-deadline": "2s", "retry-period": "500ms"})
+	sp.configMap("config-leader-election", map[string]string{"lease-duration": "2s", "renew-deadline": "1500ms", "retry-period": "300ms"})
 	return sp
 }
 
@@ -112,7 +113,7 @@ func (sp *Space) Create(objects ...any) {
 func (sp *Space) Claimant(change ...func(*rest.Config)) *kube.Pool {
 	sp.TB.Helper()
 	config := sp.Config()
-	config.UserAgent = "execute"
+	AsExecute(config)
 	for _, f := range change {
 		f(config)
 	}
@@ -169,4 +170,56 @@ func (sp *Space) Warm() int {
 		}
 	}
 	return n
+}
+
+// Claims lists the claims.
+func (sp *Space) Claims() []v1alpha1.SandboxClaim {
+	sp.TB.Helper()
+	list, err := sp.Preheat.SandboxV1alpha1().SandboxClaims(sp.Namespace).List(context.WithoutCancel(sp.TB.Context()), metav1.ListOptions{})
+	if err != nil {
+		sp.TB.Fatalf("list claims: %v", err)
+	}
+	return list.Items
+}
+
+// Claim returns a claim that is there.
+func (sp *Space) Claim(name string) *v1alpha1.SandboxClaim {
+	sp.TB.Helper()
+	c, err := sp.Preheat.SandboxV1alpha1().SandboxClaims(sp.Namespace).Get(sp.TB.Context(), name, metav1.GetOptions{})
+	if err != nil {
+		sp.TB.Fatalf("get claim %s: %v", name, err)
+	}
+	return c
+}
+
+// EndClaim deletes a claim.
+func (sp *Space) EndClaim(name string) {
+	sp.TB.Helper()
+	if err := sp.Preheat.SandboxV1alpha1().SandboxClaims(sp.Namespace).Delete(sp.TB.Context(), name, metav1.DeleteOptions{}); err != nil {
+		sp.TB.Fatalf("delete claim %s: %v", name, err)
+	}
+}
+
+// WarmPool returns a pool that is there.
+func (sp *Space) WarmPool(name string) *v1alpha1.SandboxWarmPool {
+	sp.TB.Helper()
+	p, err := sp.Preheat.SandboxV1alpha1().SandboxWarmPools(sp.Namespace).Get(sp.TB.Context(), name, metav1.GetOptions{})
+	if err != nil {
+		sp.TB.Fatalf("get pool %s: %v", name, err)
+	}
+	return p
+}
+
+// Scale sets a pool's size by its scale subresource.
+func (sp *Space) Scale(name string, replicas int32) {
+	sp.TB.Helper()
+	api := sp.Preheat.SandboxV1alpha1().SandboxWarmPools(sp.Namespace)
+	scale, err := api.GetScale(sp.TB.Context(), name, metav1.GetOptions{})
+	if err == nil {
+		scale.Spec.Replicas = replicas
+		_, err = api.UpdateScale(sp.TB.Context(), name, scale, metav1.UpdateOptions{})
+	}
+	if err != nil {
+		sp.TB.Fatalf("scale pool %s: %v", name, err)
+	}
 }
