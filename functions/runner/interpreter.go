@@ -135,7 +135,6 @@ func start(p *processes, l language, argv, env []string, dir string) (*interpret
 		in.close()
 		return nil, err
 	}
-	preferForOOM(in.pid)
 	return in, nil
 }
 

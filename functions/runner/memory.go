@@ -38,3 +38,48 @@ func ParseOOMKills(text string) (int64, bool) {
 	}
 	return 0, false
 }
+
+// oomPreference makes the kernel kill programs, before the runner, when the
+// sandbox's memory is used up. A process inherits its parent's score: it must
+// be high before a program is started, since one that has been started may
+// have children that would then be spared for its sake.
+type oomPreference struct {
+	file *os.File // nil where the score cannot be changed
+	own  []byte
+}
+
+const oomScoreFirst = "1000" // the highest there is
+
+func newOOMPreference() *oomPreference {
+	// It stays open: see PR_SET_DUMPABLE, after which it could not be opened.
+	f, err := os.OpenFile("/proc/self/oom_score_adj", os.O_RDWR, 0)
+	if err != nil {
+		return &oomPreference{}
+	}
+	own := make([]byte, 16)
+	n, err := f.ReadAt(own, 0)
+	if n == 0 && err != nil {
+		_ = f.Close()
+		return &oomPreference{}
+	}
+	return &oomPreference{file: f, own: own[:n]}
+}
+
+// prefer gives the processes that are started from now on the highest score.
+func (o *oomPreference) prefer() { o.set([]byte(oomScoreFirst)) }
+
+// reset gives the runner its own score again.
+func (o *oomPreference) reset() { o.set(o.own) }
+
+func (o *oomPreference) set(score []byte) {
+	if o.file != nil {
+		// It may fail: the runner is small and not the first choice anyway.
+		_, _ = o.file.WriteAt(score, 0)
+	}
+}
+
+func (o *oomPreference) close() {
+	if o.file != nil {
+		_ = o.file.Close()
+	}
+}

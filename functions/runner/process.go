@@ -3,8 +3,6 @@ package runner
 import (
 	"errors"
 	"fmt"
-	"os"
-	"strconv"
 	"sync"
 	"syscall"
 	"time"
@@ -31,12 +29,13 @@ type processes struct {
 	cpu    time.Duration
 	maxRSS int64 // bytes, of the largest process
 
+	oom  *oomPreference
 	done chan struct{}
 }
 
 // newProcesses starts the reaper. Close ends it.
 func newProcesses() *processes {
-	p := &processes{waiters: map[int]chan exit{}, idle: make(chan struct{}), done: make(chan struct{})}
+	p := &processes{waiters: map[int]chan exit{}, idle: make(chan struct{}), oom: newOOMPreference(), done: make(chan struct{})}
 	close(p.idle)
 	p.changed.L = &p.mu
 	go func() {
@@ -51,6 +50,8 @@ func newProcesses() *processes {
 func (p *processes) Start(path string, argv, env []string, dir string, files []uintptr) (int, <-chan exit, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	p.oom.prefer()
+	defer p.oom.reset()
 	pid, err := syscall.ForkExec(path, argv, &syscall.ProcAttr{
 		Dir: dir, Env: env, Files: files,
 		// A session of its own: signals to its group do not reach the runner.
@@ -163,6 +164,7 @@ func (p *processes) Close() {
 	p.changed.Broadcast()
 	p.mu.Unlock()
 	<-p.done
+	p.oom.close()
 }
 
 // cpuTime is the processor time that a running process has used.
@@ -175,11 +177,4 @@ func cpuTime(pid int) time.Duration {
 		return 0
 	}
 	return time.Duration(ts.Nano())
-}
-
-// preferForOOM makes the kernel kill pid before the runner when the sandbox's
-// memory is used up. It may fail: the runner is small, so that it is not the
-// first choice anyway.
-func preferForOOM(pid int) {
-	_ = os.WriteFile("/proc/"+strconv.Itoa(pid)+"/oom_score_adj", []byte("1000"), 0)
 }

@@ -47,9 +47,6 @@ func main() {
 func run() error {
 	runtime.GOMAXPROCS(2)
 	set, env := environment()
-	if err := harden(); err != nil {
-		return err
-	}
 	if home := env["HOME"]; home != "" {
 		if err := os.CopyFS(home, os.DirFS(skeleton)); err != nil && !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, fs.ErrExist) {
 			return fmt.Errorf("preparing the home directory: %w", err)
@@ -63,6 +60,9 @@ func run() error {
 		return err
 	}
 	defer r.Close()
+	if err := harden(); err != nil {
+		return err
+	}
 	endOnTerm(r)
 	if fd := set["FD"]; fd != "" {
 		conn, err := inherited(fd)
