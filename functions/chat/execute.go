@@ -12,6 +12,7 @@ import (
 
 	cloudevent "github.com/cloudevents/sdk-go/v2/event"
 	cehttp "github.com/cloudevents/sdk-go/v2/protocol/http"
+	"github.com/go-json-experiment/json/jsontext"
 	"github.com/gofiber/fiber/v2"
 	"github.com/google/uuid"
 
@@ -27,6 +28,11 @@ const silence = 30 * time.Second
 func (c *Chat) forwardExecute(f *fiber.Ctx) error {
 	if err := server.RequireJSON(f); err != nil {
 		return err
+	}
+	if body := f.BodyRaw(); jsontext.Value(body).Kind() != '{' {
+		// As data of an event execute takes more than an object.
+		_, problem := execution.Decode(body)
+		return problem
 	}
 	stream := server.WantsEvents(f)
 	w := newWatchdog(server.Context(f), c.config.ExecuteTimeout)
