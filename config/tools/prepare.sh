@@ -34,5 +34,5 @@ fi
 go_version=$(go env GOVERSION)
 minor=$(sed -n 's/^go1\.\([0-9]*\).*/\1/p' <<<"$go_version")
 [ "${minor:-0}" -ge 21 ] || { echo "Go 1.21 or later is needed; this is $go_version" >&2; exit 1; }
-node_major=$(node -p 'process.versions.node.split(".")[0]')
-[ "$node_major" -ge 20 ] || { echo "Node.js 20 or later is needed to build the page; this is $(node --version)" >&2; exit 1; }
+node -e 'const [a, b] = process.versions.node.split(".").map(Number); process.exit((a === 20 && b >= 19) || (a === 22 && b >= 12) || a > 22 ? 0 : 1)' ||
+  { echo "Node.js 20.19, 22.12 or later is needed to build the page; this is $(node --version)" >&2; exit 1; }
