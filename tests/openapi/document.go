@@ -16,7 +16,7 @@ import (
 )
 
 // base is the name under which schemas refer to the document.
-const base = "openapi.json"
+const base = "http://localhost/openapi.json"
 
 // Document is a parsed document. It is safe for use by several goroutines.
 type Document struct {
