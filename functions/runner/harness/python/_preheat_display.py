@@ -5,10 +5,15 @@ the data. The methods that objects are asked for are IPython's display
 protocol (https://ipython.readthedocs.io/en/stable/config/integrating.html).
 """
 
+import _thread
 import os
 import sys
 
 _RESULTS = 4
+# One record at a time: of this process's threads, and of its children, which
+# inherit the pipe.
+_sending = _thread.allocate_lock()
+os.register_at_fork(after_in_child=_sending._at_fork_reinit)
 _PLAIN_LIMIT = 64 << 10
 _METHODS = (
     ("text/html", "_repr_html_"),
@@ -65,7 +70,12 @@ def _richest(value):
         value.savefig(buffer, format="png", bbox_inches="tight")
         _close(value)
         return "image/png", buffer.getvalue()
-    return "text/plain", bundle.get("text/plain") or repr(value)[:_PLAIN_LIMIT]
+    return "text/plain", bundle.get("text/plain") or _plain(repr(value))
+
+
+def _plain(text):
+    more = len(text) - _PLAIN_LIMIT
+    return text if more <= 0 else f"{text[:_PLAIN_LIMIT]}… ({more} more characters)"
 
 
 def _close(figure):
@@ -103,10 +113,21 @@ def _send(mime, data):
         else:
             data = data.encode("utf-8", "replace")
     body = mime.encode() + b"\0" + bytes(data)
-    view = memoryview(len(body).to_bytes(4, "big") + body)
     try:
-        while view:
-            view = view[os.write(_RESULTS, view):]
+        with _sending:
+            _write(len(body).to_bytes(4, "big") + body)
     except OSError:
         # Nobody collects: the program runs outside Preheat.
         pass
+
+
+def _write(record):
+    import fcntl
+
+    fcntl.lockf(_RESULTS, fcntl.LOCK_EX)
+    try:
+        view = memoryview(record)
+        while view:
+            view = view[os.write(_RESULTS, view):]
+    finally:
+        fcntl.lockf(_RESULTS, fcntl.LOCK_UN)

@@ -4,6 +4,7 @@ Figures that are still open when the program ends are shown then.
 """
 
 import atexit
+import os
 
 from matplotlib import pyplot
 from matplotlib._pylab_helpers import Gcf
@@ -37,4 +38,9 @@ def _show(manager):
     pyplot.close(manager.canvas.figure)
 
 
-atexit.register(FigureManager.pyplot_show)
+def _show_at_end(process):
+    if os.getpid() == process:  # a forked child has its parent's figures
+        FigureManager.pyplot_show()
+
+
+atexit.register(_show_at_end, os.getpid())
