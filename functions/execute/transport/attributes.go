@@ -138,12 +138,12 @@ func isExtension(name string) bool {
 // checkAttributes reports the first attribute that keeps an event from being
 // one that execute can take.
 func checkAttributes(attributes map[string]string) *execution.Problem {
-	switch version := attributes["specversion"]; version {
-	case cloudevent.CloudEventsVersionV1, cloudevent.CloudEventsVersionV03:
+	switch attributes["specversion"] {
+	case cloudevent.CloudEventsVersionV1:
 	case "":
 		return badAttribute("specversion", "The attribute is missing.")
 	default:
-		return badAttribute("specversion", "Version 1.0 of CloudEvents is supported, and 0.3.")
+		return badAttribute("specversion", "Version 1.0 of CloudEvents is supported.")
 	}
 	for _, name := range []string{"id", "source", "type"} {
 		if attributes[name] == "" {
