@@ -32,17 +32,19 @@ type language struct {
 
 // languages are the languages of the sandbox image.
 func languages() []language {
-	loader := []string{"LD_", "GLIBC_", "MALLOC_", "LC_", "LANG"}
+	loader := []string{"LD_", "GLIBC_", "MALLOC_", "LC_", "LANG", "TZ"}
+	// What modules that were imported ahead have read.
+	imports := []string{"MPL", "NPY_", "NUMPY_", "OMP_", "OPENBLAS_"}
 	return []language{
 		{
 			name: "python", script: "main.py", path: "/usr/bin/python3", rich: true,
 			cold: []string{"python3", "main.py"}, warm: []string{"python3", "main.py"},
-			startup: append([]string{"PYTHON", "_PREHEAT", "HOME"}, loader...),
+			startup: slices.Concat([]string{"PYTHON", "_PREHEAT", "HOME"}, loader, imports),
 		},
 		{
 			name: "javascript", script: "main.js", path: "/usr/bin/node",
 			cold: []string{"node", "main.js"}, warm: []string{"node", "--require", "/opt/preheat/node/warm.cjs", "main.js"},
-			startup: append([]string{"NODE_", "UV_", "OPENSSL_", "SSL_", "ICU_", "TZ"}, loader...),
+			startup: slices.Concat([]string{"NODE_", "UV_", "OPENSSL_", "SSL_", "ICU_"}, loader),
 		},
 		{name: "bash", script: "main.sh", path: "/bin/bash", cold: []string{"bash", "main.sh"}},
 	}
