@@ -8,6 +8,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
@@ -46,8 +47,12 @@ func occupy(t *testing.T, p *product.Product) (busy <-chan struct{}, end func())
 	return ended, cancel
 }
 
-// waiting is a program that writes "partly" and waits.
-const waiting = `{"language": "python", "code": "print('partly', flush=True)\nimport time; time.sleep(60)", "limits": {"timeout_seconds": %g}}`
+// waiting is a program that writes "partly", takes this for its name, which
+// tells the test so, and waits.
+const waiting = `{
+	"language": "python", "limits": {"timeout_seconds": %g},
+	"code": "print('partly', flush=True)\nopen('/proc/self/comm', 'w').write('partly')\nimport time; time.sleep(60)"
+}`
 
 // sent is the response to a request that is answered later.
 type sent struct {
@@ -84,7 +89,7 @@ func checked(t *testing.T, s <-chan sent, path string) sent {
 }
 
 // runners returns the process ids of p's n claimed sandboxes, once there are
-// so many.
+// so many and their programs have written what they do.
 func runners(t *testing.T, p *product.Product, n int) []int {
 	t.Helper()
 	var pids []int
@@ -96,13 +101,36 @@ func runners(t *testing.T, p *product.Product, n int) []int {
 			var state struct {
 				Pid int `json:"pid"`
 			}
-			if err == nil && json.Unmarshal(out, &state) == nil && state.Pid > 1 {
+			if err == nil && json.Unmarshal(out, &state) == nil && state.Pid > 1 && hasWritten(state.Pid) {
 				pids = append(pids, state.Pid)
 			}
 		}
 		return len(pids) == n
 	})
+	// What they have written is passed on within moments.
+	time.Sleep(200 * time.Millisecond)
 	return pids
+}
+
+// hasWritten reports whether the program of a runner has taken its name.
+func hasWritten(runner int) bool {
+	// Each thread has its own children.
+	threads, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/children", runner))
+	if err != nil {
+		return false
+	}
+	for _, thread := range threads {
+		children, err := os.ReadFile(thread)
+		if err != nil {
+			continue
+		}
+		for _, child := range strings.Fields(string(children)) {
+			if name, err := os.ReadFile("/proc/" + child + "/comm"); err == nil && strings.TrimSpace(string(name)) == "partly" {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 func claimed(t *testing.T, p *product.Product) (names []string) {
@@ -147,7 +175,6 @@ func TestBrokenSandboxes(t *testing.T) {
 			stream := send(p, pathExecute, body, accept, execution.MediaSSE)
 			event := send(p, "/", body, binaryEvent("1")...)
 			pids := runners(t, p, 3)
-			time.Sleep(200 * time.Millisecond) // until they have written
 			for _, pid := range pids {
 				if err := syscall.Kill(pid, test.signal); err != nil {
 					t.Error(err)
@@ -197,7 +224,6 @@ func TestShutdown(t *testing.T) {
 	event := send(p, "/", body, binaryEvent("1")...)
 	stream := send(p, pathExecute, body, accept, execution.MediaSSE)
 	runners(t, p, 3)
-	time.Sleep(200 * time.Millisecond) // until they have written
 	p.Stop(t)
 	for path, s := range map[string]<-chan sent{pathExecute: whole, "/": event} {
 		got := checked(t, s, path)
