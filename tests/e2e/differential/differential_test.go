@@ -140,6 +140,7 @@ func run(t *testing.T, r execution.Request, script string) outcome {
 }
 
 func TestI6I7SameAsPlain(t *testing.T) {
+	t.Parallel()
 	paths, err := filepath.Glob("corpus/*.*")
 	if err != nil {
 		t.Fatal(err)

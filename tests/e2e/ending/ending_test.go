@@ -35,6 +35,7 @@ func within(r execution.Request, seconds float64) execution.Request {
 }
 
 func TestE1ExitCodes(t *testing.T) {
+	t.Parallel()
 	const divided = `Traceback (most recent call last):
   File "/work/main.py", line 4, in <module>
     f(0)
@@ -85,6 +86,7 @@ SyntaxError: invalid syntax
 
 // TestE1NodeFailures: errors that nothing catches fail the program.
 func TestE1NodeFailures(t *testing.T) {
+	t.Parallel()
 	for name, code := range map[string]string{
 		"uncaught":             `throw new Error("boom")`,
 		"uncaught later":       `setTimeout(() => { throw new Error("boom") }, 1)`,
@@ -104,6 +106,7 @@ func TestE1NodeFailures(t *testing.T) {
 }
 
 func TestE2Signals(t *testing.T) {
+	t.Parallel()
 	tests := []struct {
 		name     string
 		request  execution.Request
@@ -138,6 +141,7 @@ func timedOut(t *testing.T, r execution.Result, seconds float64) {
 }
 
 func TestE3Timeout(t *testing.T) {
+	t.Parallel()
 	for name, request := range map[string]execution.Request{
 		"python":  python("print('line', flush=True)\nwhile True: pass"),
 		"ignores": python("import signal, time\nfor s in range(1, 65):\n  try: signal.signal(s, signal.SIG_IGN)\n  except (OSError, ValueError): pass\nprint('line', flush=True)\nwhile True: time.sleep(1)"),
@@ -154,6 +158,7 @@ func TestE3Timeout(t *testing.T) {
 }
 
 func TestE6StoppedProcesses(t *testing.T) {
+	t.Parallel()
 	for name, request := range map[string]execution.Request{
 		"its group":    python("import os, signal\nprint('line', flush=True)\nos.kill(0, signal.SIGSTOP)"),
 		"itself":       bash("echo line; kill -STOP $$"),

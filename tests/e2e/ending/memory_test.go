@@ -18,6 +18,7 @@ func limited(r execution.Request, mib int64) execution.Request {
 }
 
 func TestE7OutOfMemory(t *testing.T) {
+	t.Parallel()
 	fill := func(dir string) execution.Request {
 		return python(fmt.Sprintf("f = open('%s/file', 'wb')\nwhile True: f.write(bytes(1 << 20))", dir))
 	}
@@ -76,6 +77,7 @@ func TestE7MemoryErrorIsAnException(t *testing.T) {
 }
 
 func TestE8ChildOutOfMemory(t *testing.T) {
+	t.Parallel()
 	const fork = "import os\npid = os.fork()\nif pid == 0:\n    x = []\n    while True: x.append(bytearray(1 << 20))\n" +
 		"print(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))\n"
 	tests := []struct {

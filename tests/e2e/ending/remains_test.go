@@ -37,6 +37,7 @@ os.wait()
 print("end")`
 
 func TestE4E5NothingOutlivesTheProgram(t *testing.T) {
+	t.Parallel()
 	for name, request := range map[string]execution.Request{
 		"E4: background child with stdout": python("import subprocess; subprocess.Popen(['sleep', '1000']); print('end')"),
 		"E4: shell job":                    bash("sleep 1000 & echo end"),
@@ -62,6 +63,7 @@ func TestE4E5NothingOutlivesTheProgram(t *testing.T) {
 
 // TestE9ForkBombs: they end by their limit, and a sandbox beside them works.
 func TestE9ForkBombs(t *testing.T) {
+	t.Parallel()
 	bombs := map[string]execution.Request{
 		"python":  python("import os\nwhile True: os.fork()"),
 		"bash":    bash(":(){ :|:& };:\nsleep 1000"),
@@ -116,6 +118,7 @@ print(left)`))
 
 // TestE12 cancels a program that is known by an argument no other has.
 func TestE12ClientGoesAway(t *testing.T) {
+	t.Parallel()
 	for _, mode := range []string{"json", "stream"} {
 		t.Run(mode, func(t *testing.T) {
 			t.Parallel()
@@ -156,6 +159,7 @@ func firstProcess(t *testing.T, sandbox string) int {
 
 // TestE14 kills a sandbox while its program runs.
 func TestE14SandboxKilled(t *testing.T) {
+	t.Parallel()
 	request := within(python("import time\nprint('partial', flush=True)\ntime.sleep(60)"), 60)
 	t.Run("stream", func(t *testing.T) {
 		t.Parallel()

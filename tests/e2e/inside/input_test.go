@@ -22,6 +22,7 @@ func TestS8InputFiles(t *testing.T) {
 }
 
 func TestS8PathsThatAreRefused(t *testing.T) {
+	t.Parallel()
 	file := func(path string) execution.File { return execution.File{Path: path, Content: "x"} }
 	good := file("good")
 	for name, files := range map[string][]execution.File{
@@ -67,6 +68,7 @@ func TestS8FileThatShadowsAModule(t *testing.T) {
 }
 
 func TestS9Source(t *testing.T) {
+	t.Parallel()
 	large := "x = '" + strings.Repeat("é", 500_000) + "'\nprint(len(x))"
 	succeed(t, []program{
 		{"BOM", python("\ufeffprint('ok')"), "ok\n"},
@@ -84,6 +86,7 @@ func TestS9Source(t *testing.T) {
 }
 
 func TestS9SourceThatCannotRun(t *testing.T) {
+	t.Parallel()
 	for _, tt := range []struct{ name, code, stderr string }{
 		{"NUL", "print(1)\x00\n", "SyntaxError: source code cannot contain null bytes\n"},
 		{"unknown coding", "# coding: klingon\nprint(1)", "SyntaxError: encoding problem: klingon\n"},
@@ -112,6 +115,7 @@ func TestS9LoneSurrogate(t *testing.T) {
 }
 
 func TestS10Environment(t *testing.T) {
+	t.Parallel()
 	env := map[string]string{"A": "x'; import os #", "B": "", "PATH": "/x", "C": "é\n\"$(id)`", "D": "a=b", "é": "ü", "_": "u"}
 	const want = "x'; import os #||/x|é\n\"$(id)`|a=b|ü|u"
 	for language, code := range map[string]string{
@@ -135,6 +139,7 @@ func TestS10Environment(t *testing.T) {
 // TestS10NamesThatInterpretersObey: they do what they do to an interpreter
 // that is started with them, and to nothing else.
 func TestS10NamesThatInterpretersObey(t *testing.T) {
+	t.Parallel()
 	file := []execution.File{{Path: "lib/helper.py", Content: "X = 5"}, {Path: "rc", Content: "echo from rc"}}
 	for _, tt := range []struct {
 		name, language, code string
@@ -165,6 +170,7 @@ func TestS10NamesThatInterpretersObey(t *testing.T) {
 }
 
 func TestS10NamesThatAreRefused(t *testing.T) {
+	t.Parallel()
 	for _, tt := range []struct{ name, value string }{
 		{"", "x"}, {"A=B", "x"}, {"A\x00B", "x"}, {"A", "x\x00y"}, {"_PREHEAT", "warm"}, {"PREHEAT_RUNNER_TOKEN", "x"}, {"A", strings.Repeat("x", 128<<10)},
 	} {

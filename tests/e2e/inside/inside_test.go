@@ -42,6 +42,7 @@ func succeed(t *testing.T, programs []program) {
 }
 
 func TestS1LooksLikeAScript(t *testing.T) {
+	t.Parallel()
 	args := python("import sys\nprint(__name__, sys.argv, __file__)")
 	args.Args = []string{"-c", "two words", "", "é"}
 	node := execution.Request{Language: "javascript", Code: "console.log(process.argv.slice(1), __filename, require.main === module)", Args: []string{"--x", ""}}
@@ -81,6 +82,7 @@ ZeroDivisionError: integer modulo by zero
 }
 
 func TestS2Multiprocessing(t *testing.T) {
+	t.Parallel()
 	pool := func(method string) execution.Request {
 		return python("import multiprocessing as mp\ndef square(x): return x * x\nif __name__ == '__main__':\n" +
 			"    with mp.get_context('" + method + "').Pool(2) as p: print(p.map(square, range(4)))")
@@ -96,6 +98,7 @@ func TestS2Multiprocessing(t *testing.T) {
 }
 
 func TestS3ThreadsAndTheEnd(t *testing.T) {
+	t.Parallel()
 	succeed(t, []program{
 		{"threads", python("import threading\nt = [threading.Thread(target=print, args=('thread',)) for _ in range(3)]\nfor x in t: x.start()\nfor x in t: x.join()"), "thread\nthread\nthread\n"},
 		{"a thread outlives main", python("import threading, time\ndef f():\n    time.sleep(0.1); print('thread')\nthreading.Thread(target=f).start()\nprint('main')"), "main\nthread\n"},
@@ -118,6 +121,7 @@ func TestS3Unflushed(t *testing.T) {
 }
 
 func TestS12Surroundings(t *testing.T) {
+	t.Parallel()
 	succeed(t, []program{
 		{"locale", python("import locale, sys\nprint(locale.setlocale(locale.LC_ALL, ''), sys.stdout.encoding, sys.getfilesystemencoding(), locale.getpreferredencoding())"), "C.UTF-8 utf-8 utf-8 UTF-8\n"},
 		{"time zone", python("import time, zoneinfo, datetime\nprint(time.tzname, datetime.datetime(2024, 7, 1, tzinfo=zoneinfo.ZoneInfo('Europe/Berlin')).utcoffset())"), "('UTC', 'UTC') 2:00:00\n"},

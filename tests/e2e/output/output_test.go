@@ -145,6 +145,7 @@ func TestO4AllBytes(t *testing.T) {
 
 // TestO5 and its neighbours are programs whose output is exactly known.
 func TestO5NothingAddedOrStripped(t *testing.T) {
+	t.Parallel()
 	for _, tt := range []struct{ name, code, stdout string }{
 		{"no newline", `print("x", end="")`, "x"},
 		{"only spaces", `print(" \n\n  ", end="")`, " \n\n  "},
@@ -160,6 +161,7 @@ func TestO5NothingAddedOrStripped(t *testing.T) {
 }
 
 func TestO6TwoMillionLines(t *testing.T) {
+	t.Parallel()
 	var b strings.Builder
 	for i := 1; i <= 2_000_000; i++ {
 		b.WriteString(strconv.Itoa(i) + "\n")
@@ -212,6 +214,7 @@ for i in range(5):
 }
 
 func TestO8EndlessOutput(t *testing.T) {
+	t.Parallel()
 	const code = "while True: print(1)"
 	t.Run("ends at the output limit", func(t *testing.T) {
 		t.Parallel()
@@ -243,6 +246,7 @@ func TestO8EndlessOutput(t *testing.T) {
 }
 
 func TestO9ControlCharacters(t *testing.T) {
+	t.Parallel()
 	const text = "10%\r20%\r\x1b[31mred\x1b[0m\x00\b\x07\u2028\u202e\ufeff<script>&amp;\\\"\n"
 	t.Run("python", func(t *testing.T) {
 		t.Parallel()
@@ -262,6 +266,7 @@ func TestO9ControlCharacters(t *testing.T) {
 }
 
 func TestO10StdinWithoutFinalNewline(t *testing.T) {
+	t.Parallel()
 	for language, code := range map[string]string{
 		"python":     "import sys; sys.stdout.buffer.write(sys.stdin.buffer.read())\nNone",
 		"bash":       "cat",

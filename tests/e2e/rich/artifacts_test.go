@@ -41,6 +41,7 @@ open("empty", "w").close()`)
 // TestS6WhatIsNoArtifact: input files and the program itself, unless they
 // were changed; files of a program that failed are artifacts like any other.
 func TestS6WhatIsNoArtifact(t *testing.T) {
+	t.Parallel()
 	request := func(code string) execution.Request {
 		return execution.Request{Language: "python", Code: code, Files: []execution.File{{Path: "in/data", Content: "given"}, {Path: "other", Content: "x"}}}
 	}
@@ -69,6 +70,7 @@ func TestS6ArtifactsOfAProgramThatWasKilled(t *testing.T) {
 }
 
 func TestS6Limits(t *testing.T) {
+	t.Parallel()
 	for _, tt := range []struct {
 		name, code string
 		count      int
@@ -128,6 +130,7 @@ x 11 `+binary+` symbolic link
 // TestS7WorkFolderReplaced: the program may do to its work folder whatever it
 // is allowed to.
 func TestS7WorkFolderReplaced(t *testing.T) {
+	t.Parallel()
 	for name, code := range map[string]string{
 		"emptied":       "import os\nfor n in os.listdir('.'): os.remove(n)",
 		"not readable":  "import os\nos.chmod('/work', 0)",

@@ -38,6 +38,7 @@ func mimes(r execution.Result) string {
 }
 
 func TestS4Figures(t *testing.T) {
+	t.Parallel()
 	const plot = "import matplotlib.pyplot as plt\nplt.plot([1, 2])\n"
 	tests := []struct{ name, code, mimes string }{
 		{"show", plot + "plt.show()", "image/png"},
@@ -87,6 +88,7 @@ print([os.path.getmtime(p) < start for p in glob.glob(os.path.expanduser("~/.cac
 }
 
 func TestS5Values(t *testing.T) {
+	t.Parallel()
 	class := func(method, value string) string {
 		return fmt.Sprintf("class C:\n    def %s(self, **_): return %s\n", method, value)
 	}
@@ -125,6 +127,7 @@ func TestS5Values(t *testing.T) {
 }
 
 func TestS5NoValue(t *testing.T) {
+	t.Parallel()
 	for name, code := range map[string]string{
 		"None": "None", "a call that returns None": "[].append(1)", "print": "print('x')", "a text": "'a comment'", "assignment": "x = 5",
 		"a value that cannot be shown": "class C:\n    def __repr__(self): raise ValueError\nC()",
@@ -137,6 +140,7 @@ func TestS5NoValue(t *testing.T) {
 }
 
 func TestS5Tables(t *testing.T) {
+	t.Parallel()
 	const frame = "import pandas as pd\nd = pd.DataFrame({'a': [1, 2], 'b': ['x', '<y>']})\n"
 	for name, code := range map[string]string{"last value": frame + "d", "displayed": frame + "display(d)\nd = None"} {
 		t.Run(name, func(t *testing.T) {
@@ -156,6 +160,7 @@ func TestS5Tables(t *testing.T) {
 
 // TestS5Limits: what exceeds the limits is left out, and a note says so.
 func TestS5Limits(t *testing.T) {
+	t.Parallel()
 	const picture = "class P:\n    def __init__(self, n): self.n = n\n    def _repr_png_(self): return bytes(self.n)\n"
 	tests := []struct {
 		name, code string
