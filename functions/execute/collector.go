@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/preheat-dev/preheat/api/execution"
+	"github.com/preheat-dev/preheat/functions/execute/pool"
 	"github.com/preheat-dev/preheat/functions/runner/wire"
 )
 
@@ -63,12 +64,15 @@ func (c *collector) takes(size int) bool {
 	return false
 }
 
-// claimed notes the sandbox. Its warmth is the claim's work: the wait for it
-// is the queue.
-func (c *collector) claimed(name string, at time.Time) {
-	c.result.SandboxName = name
+// claimed notes the sandbox and what the time until now went to.
+func (c *collector) claimed(s pool.Sandbox, at time.Time) {
+	c.result.SandboxName = s.Name()
 	c.handed = at
-	c.result.TimingsMS.Queue = milliseconds(at.Sub(c.began))
+	spent := &c.result.TimingsMS.Claim
+	if s.Queued() {
+		spent = &c.result.TimingsMS.Queue
+	}
+	*spent = milliseconds(at.Sub(c.began))
 }
 
 // Started implements wire.Sink.

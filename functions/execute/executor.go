@@ -81,7 +81,7 @@ func (e *Executor) execute(ctx context.Context, id string, p *execution.Program,
 		return &c.result, err
 	}
 	defer sandbox.Release()
-	c.claimed(sandbox.Name(), claimed)
+	c.claimed(sandbox, claimed)
 
 	runCtx, cancel := context.WithTimeoutCause(runCtx, timeout+overtime, errOvertime)
 	defer cancel()

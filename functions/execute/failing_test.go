@@ -50,6 +50,7 @@ type failingSandbox struct{ pool *failing }
 
 func (*failingSandbox) Name() string { return "main-1" }
 func (*failingSandbox) Pool() string { return "main" }
+func (*failingSandbox) Queued() bool { return false }
 
 func (s *failingSandbox) Run(ctx context.Context, run wire.Run, sink wire.Sink) (wire.Outcome, error) {
 	return s.pool.run(ctx, run, sink)

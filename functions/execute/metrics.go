@@ -11,10 +11,10 @@ import (
 
 // Metrics are execute's measurements.
 type Metrics struct {
-	executions       *prometheus.CounterVec
-	problems         *prometheus.CounterVec
-	seconds, waiting *prometheus.HistogramVec
-	inFlight         prometheus.Gauge
+	executions *prometheus.CounterVec
+	problems   *prometheus.CounterVec
+	seconds    *prometheus.HistogramVec
+	inFlight   prometheus.Gauge
 }
 
 // NewMetrics registers the measurements.
@@ -30,21 +30,15 @@ func NewMetrics(r prometheus.Registerer) *Metrics {
 		seconds: prometheus.NewHistogramVec(prometheus.HistogramOpts{
 			Name: "preheat_execution_seconds", Help: "Time from the accepted request to the result.", Buckets: buckets,
 		}, []string{"language"}),
-		waiting: prometheus.NewHistogramVec(prometheus.HistogramOpts{
-			Name: "preheat_claim_seconds", Help: "Time from the accepted request to the claimed sandbox.", Buckets: buckets,
-		}, []string{"language"}),
 		inFlight: prometheus.NewGauge(prometheus.GaugeOpts{
 			Name: "preheat_executions_in_flight", Help: "Executions that have begun and not ended.",
 		}),
 	}
-	r.MustRegister(m.executions, m.problems, m.seconds, m.waiting, m.inFlight)
+	r.MustRegister(m.executions, m.problems, m.seconds, m.inFlight)
 	return m
 }
 
 func (m *Metrics) observe(language string, r *execution.Result, err error) {
-	if r.SandboxName != "" {
-		m.waiting.WithLabelValues(language).Observe(r.TimingsMS.Queue / 1000)
-	}
 	var p *execution.Problem
 	if errors.As(err, &p) {
 		m.problems.WithLabelValues(strconv.Itoa(p.Status)).Inc()

@@ -70,6 +70,8 @@ type Sandbox interface {
 	Name() string
 	// Pool is the name of the pool that it came from.
 	Pool() string
+	// Queued says that the claim had to wait until a sandbox was warm.
+	Queued() bool
 	// Run runs the one program of this sandbox and returns its outcome. What
 	// the program writes goes to sink while it runs, in the order in which
 	// it arrives. When ctx ends, the program is killed, and the outcome says

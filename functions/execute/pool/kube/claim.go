@@ -71,6 +71,9 @@ func (p *Pool) claim(ctx context.Context, o offer, want pool.Claim) (*sandbox, s
 	}
 	p.metrics.misses.WithLabelValues(o.pool.Name).Inc()
 	s, err := p.newAttempt(o, want).slow(ctx)
+	if s != nil {
+		s.queued = true
+	}
 	return s, pathSlow, err
 }
 

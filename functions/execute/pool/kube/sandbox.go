@@ -34,6 +34,7 @@ type sandbox struct {
 	claim    string
 	token    string
 	conn     net.Conn
+	queued   bool
 	released sync.Once
 }
 
@@ -84,6 +85,9 @@ func (s *sandbox) Name() string { return s.name }
 
 // Pool implements pool.Sandbox.
 func (s *sandbox) Pool() string { return s.poolName }
+
+// Queued implements pool.Sandbox.
+func (s *sandbox) Queued() bool { return s.queued }
 
 // Run implements pool.Sandbox.
 func (s *sandbox) Run(ctx context.Context, run wire.Run, sink wire.Sink) (wire.Outcome, error) {

@@ -11,7 +11,7 @@ import (
 type Metrics struct {
 	warm, warming, claimed, desired, waiting *prometheus.GaugeVec
 	misses, leaks                            *prometheus.CounterVec
-	refill                                   *prometheus.HistogramVec
+	refill, claim                            *prometheus.HistogramVec
 }
 
 // NewMetrics registers the measurements.
@@ -38,7 +38,11 @@ func NewMetrics(r prometheus.Registerer) *Metrics {
 			Name: "preheat_refill_seconds", Help: "Time to make a sandbox warm.", Buckets: prometheus.ExponentialBuckets(0.01, 2, 12),
 		}, []string{"pool"}),
 	}
-	r.MustRegister(m.refill)
+	m.claim = prometheus.NewHistogramVec(prometheus.HistogramOpts{
+		Name: "preheat_claim_seconds", Help: "Time to get a sandbox, fast from the warm ones or slow by waiting.",
+		Buckets: prometheus.ExponentialBuckets(0.001, 2, 16),
+	}, []string{"path"})
+	r.MustRegister(m.refill, m.claim)
 	return m
 }
 

@@ -128,6 +128,21 @@ func (p *Pool) Close() error {
 
 // Claim implements pool.Pool.
 func (p *Pool) Claim(ctx context.Context, want pool.Claim) (pool.Sandbox, error) {
+	began := time.Now()
+	s, err := p.get(ctx, want)
+	if err != nil {
+		return nil, err
+	}
+	path := "fast"
+	if s.queued {
+		path = "slow"
+	}
+	p.metrics.claim.WithLabelValues(path).Observe(time.Since(began).Seconds())
+	return s, nil
+}
+
+// get claims a warm sandbox or waits for one.
+func (p *Pool) get(ctx context.Context, want pool.Claim) (*sandbox, error) {
 	w, s, err := p.claimOrWait(want)
 	if err != nil || s != nil {
 		return s, err
@@ -137,6 +152,7 @@ func (p *Pool) Claim(ctx context.Context, want pool.Claim) (pool.Sandbox, error)
 		if s == nil {
 			return nil, pool.ErrClosed
 		}
+		s.queued = true
 		return s, nil
 	case <-ctx.Done():
 		s, why := p.abandon(w)
@@ -148,7 +164,7 @@ func (p *Pool) Claim(ctx context.Context, want pool.Claim) (pool.Sandbox, error)
 }
 
 // claimOrWait claims a warm sandbox, or stands in line for one.
-func (p *Pool) claimOrWait(want pool.Claim) (*waiter, pool.Sandbox, error) {
+func (p *Pool) claimOrWait(want pool.Claim) (*waiter, *sandbox, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.closing {

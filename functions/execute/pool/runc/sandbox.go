@@ -22,6 +22,7 @@ type sandbox struct {
 	pool      *warmPool
 	planned   plan.Sandbox
 	container *container // nil while warming
+	queued    bool
 	released  sync.Once
 }
 
@@ -29,6 +30,9 @@ var _ pool.Sandbox = (*sandbox)(nil)
 
 func (s *sandbox) Name() string { return s.planned.Name }
 func (s *sandbox) Pool() string { return s.pool.config.Name }
+
+// Queued implements pool.Sandbox.
+func (s *sandbox) Queued() bool { return s.queued }
 
 // claim makes the sandbox somebody's own. mu is held.
 func (s *sandbox) claim() { s.planned.Phase = plan.Claimed }
