@@ -1,11 +1,15 @@
 #!/bin/bash
 # Installs the packages that Preheat needs on a Debian-like machine, if any is
-# missing. `prepare.sh run` is for running it, `prepare.sh test` for its tests.
+# missing. `prepare.sh run` is for running it, `prepare.sh test` for its tests,
+# `prepare.sh cluster` for a Kubernetes on this machine.
 set -euo pipefail
 
 commands="git:git curl:curl jq:jq gcc:gcc pkg-config:pkg-config mmdebstrap:mmdebstrap ip:iproute2 newuidmap:uidmap column:bsdextrautils"
 if [ "${1:-run}" = test ]; then
   commands="$commands chromium:chromium"
+fi
+if [ "${1:-run}" = cluster ]; then
+  commands="$commands iptables:iptables nft:nftables ipset:ipset"
 fi
 
 missing=()

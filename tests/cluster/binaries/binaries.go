@@ -8,6 +8,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -23,14 +24,22 @@ import (
 
 const modulePath = "github.com/preheat-dev/preheat"
 
-// Tool is a program that a module under tests/cluster/tools builds.
+// Tool is a program that a module under tests/cluster/tools builds, or several.
 type Tool struct {
 	name string
+	// programs are what the module builds; without any it is one program, of
+	// the tool's name, from the module's own package.
+	programs []program
+	// tags are build tags.
+	tags string
 	// versioned names the module whose version the program reports.
 	versioned string
 	// links are names by which the program is started as well.
 	links []string
 }
+
+// program is one of several of a tool.
+type program struct{ name, pkg string }
 
 // The tools.
 var (
@@ -38,7 +47,50 @@ var (
 	Kube = Tool{name: "kube", versioned: "k8s.io/kubernetes", links: []string{
 		"kube-apiserver", "kube-controller-manager", "kube-scheduler", "kubelet", "kube-proxy", "kubectl",
 	}}
+	// Node is what a node needs beside Kubernetes' own programs and runc.
+	Node = Tool{name: "node", tags: "no_btrfs no_zfs no_devmapper", programs: []program{
+		{"containerd", "github.com/containerd/containerd/v2/cmd/containerd"},
+		{"containerd-shim-runc-v2", "github.com/containerd/containerd/v2/cmd/containerd-shim-runc-v2"},
+		{"ctr", "github.com/containerd/containerd/v2/cmd/ctr"},
+		{"crictl", "sigs.k8s.io/cri-tools/cmd/crictl"},
+		{"bridge", "github.com/containernetworking/plugins/plugins/main/bridge"},
+		{"loopback", "github.com/containernetworking/plugins/plugins/main/loopback"},
+		{"host-local", "github.com/containernetworking/plugins/plugins/ipam/host-local"},
+		{"portmap", "github.com/containernetworking/plugins/plugins/meta/portmap"},
+	}}
+	// Pause is what a Pod's sandbox runs.
+	Pause   = Tool{name: "pause"}
+	CoreDNS = Tool{name: "coredns"}
+	// KubeRouter enforces NetworkPolicies.
+	KubeRouter = Tool{name: "kube-router", programs: []program{
+		{"kube-router", "github.com/cloudnativelabs/kube-router/v2/cmd/kube-router"},
+	}}
+	// Knative is the control plane of Knative Serving.
+	Knative = Tool{name: "knative", programs: []program{
+		{"activator", "knative.dev/serving/cmd/activator"},
+		{"autoscaler", "knative.dev/serving/cmd/autoscaler"},
+		{"controller", "knative.dev/serving/cmd/controller"},
+		{"webhook", "knative.dev/serving/cmd/webhook"},
+		{"queue", "knative.dev/serving/cmd/queue"},
+	}}
+	// Traefik is Knative's ingress.
+	Traefik = Tool{name: "traefik", programs: []program{
+		{"traefik", "github.com/traefik/traefik/v3/cmd/traefik"},
+	}}
 )
+
+// All are the tools of a whole cluster, in the order of their use.
+func All() []Tool { return []Tool{Etcd, Kube, Node, Pause, CoreDNS, KubeRouter, Knative, Traefik} }
+
+// Name is the tool's name.
+func (t Tool) Name() string { return t.name }
+
+func (t Tool) all() []program {
+	if len(t.programs) == 0 {
+		return []program{{t.name, "."}}
+	}
+	return t.programs
+}
 
 // ErrNotBuilt tells how to get a program that Dir did not find.
 var ErrNotBuilt = errors.New("not built yet: run `go run ./tests/cluster/cmd/cluster build` first")
@@ -49,8 +101,10 @@ func (t Tool) Dir() (string, error) {
 	if err != nil {
 		return "", err
 	}
-	if _, err := os.Stat(filepath.Join(dir, t.name)); err != nil {
-		return "", fmt.Errorf("find %s: %w", t.name, ErrNotBuilt)
+	for _, p := range t.all() {
+		if _, err := os.Stat(filepath.Join(dir, p.name)); err != nil {
+			return "", fmt.Errorf("find %s: %w", p.name, ErrNotBuilt)
+		}
 	}
 	return dir, nil
 }
@@ -84,6 +138,24 @@ func (t Tool) Build(ctx context.Context, out io.Writer) error {
 }
 
 func (t Tool) build(ctx context.Context, out io.Writer, dir string) error {
+	for _, link := range t.links {
+		if err := os.Symlink(t.name, filepath.Join(dir, link)); err != nil && !errors.Is(err, os.ErrExist) {
+			return err
+		}
+	}
+	for _, p := range t.all() {
+		if _, err := os.Stat(filepath.Join(dir, p.name)); err == nil {
+			continue
+		}
+		if err := t.compile(ctx, out, p, filepath.Join(dir, p.name)); err != nil {
+			return fmt.Errorf("%s: %w", p.name, err)
+		}
+	}
+	return nil
+}
+
+// compile builds one program. Only a whole one appears at target.
+func (t Tool) compile(ctx context.Context, out io.Writer, p program, target string) error {
 	src, err := t.source()
 	if err != nil {
 		return err
@@ -92,22 +164,17 @@ func (t Tool) build(ctx context.Context, out io.Writer, dir string) error {
 	if err != nil {
 		return err
 	}
-	temp := filepath.Join(dir, t.name+".part")
-	cmd := exec.CommandContext(ctx, "go", "build", "-trimpath", "-ldflags", flags, "-o", temp, ".")
+	temp := target + ".part"
+	cmd := exec.CommandContext(ctx, "go", "build", "-trimpath", "-tags", t.tags, "-ldflags", flags, "-o", temp, p.pkg)
 	cmd.Dir, cmd.Stdout, cmd.Stderr = src, out, out
 	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
-	stop := progress(ctx, out, t.name)
+	stop := progress(ctx, out, p.name)
 	err = cmd.Run()
 	stop()
 	if err != nil {
 		return err
 	}
-	for _, link := range t.links {
-		if err := os.Symlink(t.name, filepath.Join(dir, link)); err != nil && !errors.Is(err, os.ErrExist) {
-			return err
-		}
-	}
-	return os.Rename(temp, filepath.Join(dir, t.name))
+	return os.Rename(temp, target)
 }
 
 // progress tells out every half minute that a build goes on, until stopped.
@@ -159,10 +226,16 @@ func (t Tool) dir() (string, error) {
 	fmt.Fprintln(sum, runtime.Version(), runtime.GOARCH)
 	for _, name := range []string{"go.mod", "go.sum", "main.go"} {
 		data, err := os.ReadFile(filepath.Join(src, name))
+		if errors.Is(err, os.ErrNotExist) && name != "go.mod" {
+			continue
+		}
 		if err != nil {
 			return "", err
 		}
 		fmt.Fprintf(sum, "%s %d\n%s", name, len(data), data)
+	}
+	if len(t.programs) > 0 {
+		fmt.Fprintln(sum, t.tags, t.programs)
 	}
 	cache, err := os.UserCacheDir()
 	if err != nil {
@@ -174,6 +247,26 @@ func (t Tool) dir() (string, error) {
 func (t Tool) source() (string, error) {
 	root, err := ModuleRoot()
 	return filepath.Join(root, "tests", "cluster", "tools", t.name), err
+}
+
+// ModuleDir returns the folder of a module's files that the tool is built
+// from, and fetches them if need be.
+func (t Tool) ModuleDir(ctx context.Context, module string) (string, error) {
+	src, err := t.source()
+	if err != nil {
+		return "", err
+	}
+	cmd := exec.CommandContext(ctx, "go", "mod", "download", "-json", module)
+	cmd.Dir = src
+	out, err := cmd.Output()
+	if err != nil {
+		return "", fmt.Errorf("fetch the module %s: %w", module, err)
+	}
+	var m struct{ Dir string }
+	if err := json.Unmarshal(out, &m); err != nil {
+		return "", fmt.Errorf("find the module %s: %w", module, err)
+	}
+	return m.Dir, nil
 }
 
 // ModuleRoot finds the source tree above the working directory.

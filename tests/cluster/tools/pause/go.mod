@@ -1,0 +1,3 @@
+module github.com/preheat-dev/preheat/tests/cluster/tools/pause
+
+go 1.26.0
