@@ -62,11 +62,18 @@ func (t *Transport) executeEvent(c *fiber.Ctx) error {
 	if server.WantsEvents(c) {
 		return t.stream(c, p)
 	}
-	result, err := t.run(server.Context(c), server.RequestID(c), p)
+	ctx, id := server.Context(c), server.RequestID(c)
+	completed, err := t.deliveries.once(ctx, keyOf(request), func() (*cloudevent.Event, error) {
+		result, err := t.run(ctx, id, p)
+		if err != nil {
+			return nil, err
+		}
+		return t.completed(request, result)
+	})
 	if err != nil {
 		return err
 	}
-	return t.answer(c, request, structured, result)
+	return sendEvent(c, completed, structured)
 }
 
 // unquoted is a request that a client may have encoded twice, as a string.
@@ -79,8 +86,8 @@ func unquoted(document []byte) []byte {
 	return document
 }
 
-// answer sends the completed event, in the mode of its request.
-func (t *Transport) answer(c *fiber.Ctx, request *cloudevent.Event, structured bool, r *execution.Result) error {
+// completed is the event that answers request.
+func (t *Transport) completed(request *cloudevent.Event, r *execution.Result) (*cloudevent.Event, error) {
 	e := cloudevent.New()
 	for name, value := range request.Extensions() {
 		e.SetExtension(name, value)
@@ -92,15 +99,20 @@ func (t *Transport) answer(c *fiber.Ctx, request *cloudevent.Event, structured b
 	e.SetSubject(r.SandboxName)
 	e.SetTime(time.Now())
 	if err := e.SetData(execution.MediaJSON, r); err != nil {
-		return fmt.Errorf("encoding the completed event: %w", err)
+		return nil, fmt.Errorf("encoding the completed event: %w", err)
 	}
+	return &e, nil
+}
+
+// sendEvent sends an event in the mode of its request.
+func sendEvent(c *fiber.Ctx, e *cloudevent.Event, structured bool) error {
 	w := &responseWriter{header: http.Header{}}
 	ctx := c.Context()
 	mode := binding.WithForceBinary
 	if structured {
 		mode = binding.WithForceStructured
 	}
-	if err := cehttp.WriteResponseWriter(mode(ctx), (*binding.EventMessage)(&e), http.StatusOK, w); err != nil {
+	if err := cehttp.WriteResponseWriter(mode(ctx), (*binding.EventMessage)(e), http.StatusOK, w); err != nil {
 		return fmt.Errorf("encoding the completed event: %w", err)
 	}
 	for name, values := range w.header {

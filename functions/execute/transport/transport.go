@@ -29,6 +29,8 @@ type Transport struct {
 	pool     pool.Pool
 	metrics  http.Handler
 	source   string
+	// deliveries are the events that have been or are being answered.
+	deliveries *deliveries
 	// running are executions whose streams may have ended before them.
 	running sync.WaitGroup
 }
@@ -45,7 +47,7 @@ type Options struct {
 // New returns a transport, which serves once it is registered.
 func New(o Options) *Transport {
 	return &Transport{
-		executor: o.Executor, pool: o.Pool, source: o.EventSource,
+		executor: o.Executor, pool: o.Pool, source: o.EventSource, deliveries: newDeliveries(),
 		metrics: promhttp.HandlerFor(o.Gatherer, promhttp.HandlerOpts{}),
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 
 	cloudevents "github.com/cloudevents/sdk-go/v2"
@@ -193,4 +194,38 @@ func claimsOf(t *testing.T) int {
 		}
 	}
 	return total
+}
+
+// I10, CASES.md W6: an event that is delivered again does not run its code
+// again, neither while it runs nor after the end.
+func TestI10ARedeliveredEventRunsOnce(t *testing.T) {
+	slow := `{"language": "bash", "code": "sleep 0.5; echo hello"}`
+	header := binaryEvent("again", "Ce-Source", "/redelivery")
+	type answer struct{ id, sandbox string }
+	answers := make([]answer, 6)
+	deliver := func(i int) {
+		res, body, err := shared.Do(t.Context(), "/", slow, header...)
+		if err != nil || res.StatusCode != http.StatusOK {
+			t.Errorf("delivery %d: %v, %s", i, err, body)
+			return
+		}
+		answers[i] = answer{res.Header.Get("Ce-Id"), res.Header.Get("Ce-Subject")}
+	}
+	var wg sync.WaitGroup
+	for i := range len(answers) - 1 {
+		wg.Go(func() { deliver(i) })
+	}
+	wg.Wait()
+	deliver(len(answers) - 1)
+	for i, a := range answers {
+		if a != answers[0] || a.sandbox == "" {
+			t.Errorf("delivery %d was answered by %v, the first by %v", i, a, answers[0])
+		}
+	}
+	_, body := post(t, shared, 200, "/", echo, header...)
+	checkHello(t, body)
+	res, _ := post(t, shared, 200, "/", slow, binaryEvent("another", "Ce-Source", "/redelivery")...)
+	if res.Header.Get("Ce-Subject") == answers[0].sandbox {
+		t.Error("another event has the same answer")
+	}
 }

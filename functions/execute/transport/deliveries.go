@@ -1,0 +1,109 @@
+package transport
+
+import (
+	"context"
+	"crypto/sha256"
+	"sync"
+	"time"
+
+	cloudevent "github.com/cloudevents/sdk-go/v2/event"
+)
+
+// Bounds on what is remembered of events that were answered.
+const (
+	rememberFor   = 10 * time.Minute
+	rememberBytes = 16 << 20
+)
+
+// eventKey identifies an event: by CloudEvents 1.0 source and id are unique for
+// each distinct event. The data is a part of it all the same: people try things
+// out with an id of their own, and other code is another event to them.
+type eventKey struct {
+	source, id string
+	data       [sha256.Size]byte
+}
+
+func keyOf(e *cloudevent.Event) eventKey {
+	return eventKey{e.Source(), e.ID(), sha256.Sum256(e.Data())}
+}
+
+// deliveries remembers, for a while, how events were answered, so that one
+// that is delivered again does not run its code again (I10): not while the
+// first delivery runs, and not afterwards. Only completed events are
+// remembered: after an error of the platform the next delivery may try again.
+type deliveries struct {
+	mu    sync.Mutex
+	known map[eventKey]*delivery
+	// answered are the remembered ones, the oldest first; bytes is their data.
+	answered []*delivery
+	bytes    int
+}
+
+type delivery struct {
+	key eventKey
+	// done is closed when the first delivery has ended.
+	done chan struct{}
+	// answer is nil while the delivery runs, and if it failed.
+	answer *cloudevent.Event
+	at     time.Time
+}
+
+func newDeliveries() *deliveries { return &deliveries{known: map[eventKey]*delivery{}} }
+
+// once returns the answer to an event: what run returns if this is the first
+// delivery, else what the first one returned, for which it waits.
+func (d *deliveries) once(ctx context.Context, key eventKey, run func() (*cloudevent.Event, error)) (*cloudevent.Event, error) {
+	for {
+		x, first := d.begin(key)
+		if first {
+			answer, err := run()
+			d.end(x, answer)
+			return answer, err
+		}
+		select {
+		case <-x.done:
+		case <-ctx.Done():
+			return nil, context.Cause(ctx)
+		}
+		if x.answer != nil {
+			return x.answer, nil
+		}
+	}
+}
+
+func (d *deliveries) begin(key eventKey) (x *delivery, first bool) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.forget(time.Now())
+	if x := d.known[key]; x != nil {
+		return x, false
+	}
+	x = &delivery{key: key, done: make(chan struct{})}
+	d.known[key] = x
+	return x, true
+}
+
+func (d *deliveries) end(x *delivery, answer *cloudevent.Event) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	defer close(x.done)
+	if answer == nil {
+		delete(d.known, x.key)
+		return
+	}
+	x.answer, x.at = answer, time.Now()
+	d.answered = append(d.answered, x)
+	d.bytes += len(answer.Data())
+	d.forget(x.at)
+}
+
+// forget drops what is too old, and the oldest of what is too much. mu is
+// held.
+func (d *deliveries) forget(now time.Time) {
+	for len(d.answered) > 0 && (d.bytes > rememberBytes || now.Sub(d.answered[0].at) > rememberFor) {
+		oldest := d.answered[0]
+		d.answered = d.answered[1:]
+		d.bytes -= len(oldest.answer.Data())
+		delete(d.known, oldest.key)
+	}
+}

@@ -1,0 +1,111 @@
+package transport
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	cloudevent "github.com/cloudevents/sdk-go/v2/event"
+)
+
+func answerOf(t *testing.T, data string) *cloudevent.Event {
+	t.Helper()
+	e := cloudevent.New()
+	if err := e.SetData(cloudevent.TextPlain, data); err != nil {
+		t.Fatal(err)
+	}
+	return &e
+}
+
+// TestI10OneRunPerEvent delivers events again and again from many goroutines.
+// Each event runs until it has succeeded once; everyone then gets that answer.
+func TestI10OneRunPerEvent(t *testing.T) {
+	d := newDeliveries()
+	const events, deliverers, rounds = 20, 16, 200
+	var succeeded, running [events]atomic.Int64
+	var wg sync.WaitGroup
+	for n := range uint64(deliverers) {
+		rng := rand.New(rand.NewPCG(n, 1))
+		wg.Go(func() {
+			for range rounds {
+				i := rng.IntN(events)
+				fails := rng.IntN(3) == 0
+				answer, err := d.once(context.Background(), eventKey{id: fmt.Sprint(i)}, func() (*cloudevent.Event, error) {
+					if running[i].Add(1) > 1 {
+						t.Errorf("event %d runs twice at once", i)
+					}
+					defer running[i].Add(-1)
+					if fails {
+						return nil, errors.New("no sandbox")
+					}
+					return answerOf(t, fmt.Sprint(i, " run ", succeeded[i].Add(1))), nil
+				})
+				if err == nil && string(answer.Data()) != fmt.Sprint(i, " run 1") {
+					t.Errorf("event %d was answered %q", i, answer.Data())
+				}
+			}
+		})
+	}
+	wg.Wait()
+	for i := range events {
+		if n := succeeded[i].Load(); n != 1 {
+			t.Errorf("event %d succeeded %d times", i, n)
+		}
+	}
+}
+
+func TestADeliveryThatGivesUpDoesNotWait(t *testing.T) {
+	d := newDeliveries()
+	hold := make(chan struct{})
+	begun := make(chan struct{})
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		_, _ = d.once(context.Background(), eventKey{id: "1"}, func() (*cloudevent.Event, error) {
+			close(begun)
+			<-hold
+			return answerOf(t, "x"), nil
+		})
+	})
+	<-begun
+	gone := errors.New("gone")
+	ctx, cancel := context.WithCancelCause(context.Background())
+	cancel(gone)
+	if _, err := d.once(ctx, eventKey{id: "1"}, nil); !errors.Is(err, gone) {
+		t.Errorf("error %v", err)
+	}
+	close(hold)
+	wg.Wait()
+}
+
+func TestWhatIsRememberedIsBounded(t *testing.T) {
+	d := newDeliveries()
+	runs := 0
+	deliver := func(id string) {
+		_, err := d.once(context.Background(), eventKey{id: id}, func() (*cloudevent.Event, error) {
+			runs++
+			return answerOf(t, strings.Repeat("x", rememberBytes/4)), nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	for i := range 10 {
+		deliver(fmt.Sprint(i))
+	}
+	if d.bytes > rememberBytes || len(d.known) != 4 || len(d.answered) != 4 {
+		t.Errorf("%d bytes in %d events are remembered", d.bytes, len(d.known))
+	}
+	deliver("9")
+	if runs != 10 {
+		t.Errorf("the newest event ran again")
+	}
+	deliver("0")
+	if runs != 11 {
+		t.Errorf("an event that was forgotten did not run again")
+	}
+}
