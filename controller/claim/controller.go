@@ -26,7 +26,7 @@ func NewController(ctx context.Context, _ configmap.Watcher) *controller.Impl {
 	pods := podinformer.Get(ctx, warmpool.PodSelector)
 	impl := claimreconciler.NewImpl(ctx, &claimReconciler{
 		client: client.Get(ctx), pods: pods.Lister(), pools: poolinformer.Get(ctx).Lister(),
-	})
+	}, func(*controller.Impl) controller.Options { return controller.Options{SkipStatusUpdates: true} })
 	add(claiminformer.Get(ctx).Informer(), controller.HandleAll(impl.Enqueue))
 	add(pods.Informer(), controller.HandleAll(func(obj any) {
 		if tomb, ok := obj.(cache.DeletedFinalStateUnknown); ok {

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
@@ -29,7 +30,8 @@ type claimReconciler struct {
 	pools  listers.SandboxWarmPoolLister
 }
 
-// ReconcileKind implements the generated Interface.
+// ReconcileKind implements the generated Interface. The status is its own to
+// write: the generated code would give one to claims that are over in no time.
 func (r *claimReconciler) ReconcileKind(ctx context.Context, c *v1alpha1.SandboxClaim) reconciler.Event {
 	pod, err := r.sandbox(c)
 	if err != nil {
@@ -44,7 +46,11 @@ func (r *claimReconciler) ReconcileKind(ctx context.Context, c *v1alpha1.Sandbox
 	if s.remove {
 		return r.remove(ctx, c)
 	}
+	before := c.Status.DeepCopy()
 	apply(ctx, c, s, now)
+	if err := r.writeStatus(ctx, c, before); err != nil {
+		return err
+	}
 	if s.finish {
 		// The status brings the claim back, to be removed in time.
 		return nil
@@ -53,6 +59,17 @@ func (r *claimReconciler) ReconcileKind(ctx context.Context, c *v1alpha1.Sandbox
 		return nil
 	}
 	return controller.NewRequeueAfter(max(s.wake.Sub(now), time.Millisecond))
+}
+
+func (r *claimReconciler) writeStatus(ctx context.Context, c *v1alpha1.SandboxClaim, before *v1alpha1.SandboxClaimStatus) error {
+	if equality.Semantic.DeepEqual(*before, c.Status) {
+		return nil
+	}
+	_, err := r.client.SandboxV1alpha1().SandboxClaims(c.Namespace).UpdateStatus(ctx, c, metav1.UpdateOptions{})
+	if err == nil || apierrors.IsConflict(err) || apierrors.IsNotFound(err) {
+		return nil // the newer claim is on its way, or it is over
+	}
+	return fmt.Errorf("write the status of claim %s: %w", c.Name, err)
 }
 
 // sandbox finds the claim's Pod, or nil.
@@ -83,6 +100,7 @@ func apply(ctx context.Context, c *v1alpha1.SandboxClaim, s step, now time.Time)
 	if s.ready == "" {
 		return
 	}
+	c.Status.ObservedGeneration = c.Generation
 	before := c.Status.GetCondition(v1alpha1.ConditionReady)
 	c.GetConditionSet().Manage(c.GetStatus()).SetCondition(apis.Condition{
 		Type: v1alpha1.ConditionReady, Status: s.ready, Reason: s.reason, Message: s.message,

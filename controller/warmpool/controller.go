@@ -50,6 +50,7 @@ func NewController(ctx context.Context, _ configmap.Watcher) *controller.Impl {
 	}
 	impl := poolreconciler.NewImpl(ctx, r, func(impl *controller.Impl) controller.Options {
 		return controller.Options{
+			SkipStatusUpdates: true,
 			// The pools that exist are looked at by themselves. Pods may be
 			// left of pools that do not.
 			PromoteFunc: func(reconciler.Bucket) { r.enqueuePods(impl) },
@@ -91,6 +92,7 @@ func handle(ctx context.Context, impl *controller.Impl, r *poolReconciler, pods 
 			if c, ok := last(obj).(*v1alpha1.SandboxClaim); ok {
 				r.ledger.claimEnded(c, time.Now())
 				enqueueClaim(c)
+				r.enqueueHeld(impl, c)
 			}
 		},
 	})
@@ -124,6 +126,18 @@ func last(obj any) any {
 func enqueuePod(impl *controller.Impl, obj any) {
 	if pod, ok := obj.(*corev1.Pod); ok && pod.Labels[v1alpha1.LabelPool] != "" {
 		impl.EnqueueKey(poolOf(pod))
+	}
+}
+
+// enqueueHeld brings the pool of a claim's sandbox back. It is the one that the
+// claim names, unless its claimant got that wrong.
+func (r *poolReconciler) enqueueHeld(impl *controller.Impl, c *v1alpha1.SandboxClaim) {
+	held, err := r.pods.Pods(c.Namespace).List(labels.SelectorFromSet(labels.Set{v1alpha1.LabelClaim: c.Name}))
+	if err != nil {
+		return // a cache that is there does not fail
+	}
+	for _, pod := range held {
+		enqueuePod(impl, pod)
 	}
 }
 

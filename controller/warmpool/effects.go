@@ -80,14 +80,14 @@ func (e *effects) carryOut(ctx context.Context, a plan.Actions) error {
 func (e *effects) create(ctx context.Context) error {
 	name := e.pool.Name + "-" + utilrand.String(nameSuffix)
 	start := time.Now()
-	e.note(func() { e.memory.made[name], e.memory.born[name] = start, start })
+	e.note(func() { e.memory.made[name], e.memory.born[name] = start.Add(unseenFor), start })
 	_, err := e.podClient().Create(ctx, e.blueprint.Pod(e.pool, name, rand.Text()), metav1.CreateOptions{})
 	if err == nil {
 		return nil
 	}
 	e.note(func() {
-		if !ambiguous(err) {
-			delete(e.memory.made, name)
+		if delete(e.memory.made, name); ambiguous(err) {
+			e.memory.made[name] = time.Now().Add(doubtFor)
 		}
 		e.memory.backoff = e.memory.backoff.Failed(e.blueprint.Revision, refusal(err), time.Now())
 	})
@@ -170,11 +170,11 @@ func (e *effects) delete(ctx context.Context, name string) error {
 		return nil
 	}
 	err := e.podClient().Delete(ctx, name, metav1.DeleteOptions{Preconditions: metav1.NewUIDPreconditions(string(pod.UID))})
-	if err == nil || apierrors.IsNotFound(err) || apierrors.IsConflict(err) {
-		e.note(func() { e.memory.deleted[name] = true })
-		return nil
+	if err != nil && !apierrors.IsNotFound(err) {
+		return err
 	}
-	return err
+	e.note(func() { e.memory.deleted[name] = true })
+	return nil
 }
 
 func (e *effects) note(change func()) {

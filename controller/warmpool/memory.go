@@ -14,8 +14,12 @@ import (
 	"github.com/preheat-dev/preheat/controller/warmpool/plan"
 )
 
-// unseenFor is how long a created sandbox is expected to appear in the cache.
-const unseenFor = time.Minute
+const (
+	// unseenFor is how long a created sandbox is expected to appear in the
+	// cache, doubtFor how long one that may have been created.
+	unseenFor = time.Minute
+	doubtFor  = 15 * time.Second
+)
 
 // memory is what the controller knows of a pool beyond its caches, which may
 // be behind its own writes. All of it can be lost at any time.
@@ -23,7 +27,8 @@ type memory struct {
 	backoff plan.Backoff
 	size    plan.Memory
 	meter   plan.Meter
-	// made holds created sandboxes, by name, until they are in the cache.
+	// made holds created sandboxes, by name, until they are in the cache, with
+	// the time at which they are no longer expected.
 	made map[string]time.Time
 	// born holds when a sandbox was created, until it is warm.
 	born map[string]time.Time
@@ -101,8 +106,8 @@ func (m *memory) refresh(pods []*corev1.Pod, claims []*v1alpha1.SandboxClaim, p 
 	for _, name := range p.gone {
 		delete(m.made, name)
 	}
-	for name, at := range m.made {
-		if now.Sub(at) > unseenFor {
+	for name, until := range m.made {
+		if !now.Before(until) {
 			delete(m.made, name)
 		}
 	}
@@ -116,6 +121,22 @@ func (m *memory) refresh(pods []*corev1.Pod, claims []*v1alpha1.SandboxClaim, p 
 	prune(m.warm, keep)
 	prune(m.orphans, keep)
 	m.number(claims)
+}
+
+// wake is when the memory itself brings news; zero means never.
+func (m *memory) wake() (first time.Time) {
+	earlier := func(at time.Time) {
+		if first.IsZero() || at.Before(first) {
+			first = at
+		}
+	}
+	for _, until := range m.made {
+		earlier(until)
+	}
+	for _, seen := range m.orphans {
+		earlier(seen.Add(orphanGrace))
+	}
+	return first
 }
 
 // number gives new claims the numbers in whose order they are served: the

@@ -2,6 +2,8 @@ package warmpool
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -42,7 +44,8 @@ type poolReconciler struct {
 	metrics   *metrics
 }
 
-// ReconcileKind implements the generated Interface.
+// ReconcileKind implements the generated Interface. The status is its own to
+// write: the generated code would do so after every claim.
 func (r *poolReconciler) ReconcileKind(ctx context.Context, pool *v1alpha1.SandboxWarmPool) reconciler.Event {
 	before := pool.Status.DeepCopy()
 	blueprint, paused := r.blueprint(pool)
@@ -51,18 +54,28 @@ func (r *poolReconciler) ReconcileKind(ctx context.Context, pool *v1alpha1.Sandb
 		return err
 	}
 	m := r.memories.of(keyOf(pool))
-	now := time.Now()
 	report(pool, *state, actions)
 	r.announce(ctx, pool, m, actions)
-	if wait := m.wroteStatus.Add(statusEvery).Sub(now); wait > 0 && !urgent(before, &pool.Status) {
-		pool.Status = *before
-		if actions.Wake.IsZero() || now.Add(wait).Before(actions.Wake) {
-			actions.Wake = now.Add(wait)
+	now := time.Now()
+	switch wait := m.wroteStatus.Add(statusEvery).Sub(now); {
+	case equality.Semantic.DeepEqual(*before, pool.Status):
+	case wait > 0 && !urgent(before, &pool.Status):
+		if at := now.Add(wait); actions.Wake.IsZero() || at.Before(actions.Wake) {
+			actions.Wake = at
 		}
-	} else if !equality.Semantic.DeepEqual(*before, pool.Status) {
+	default:
 		m.wroteStatus = now
+		err = errors.Join(err, r.writeStatus(ctx, pool))
 	}
 	return again(ctx, actions, err, now)
+}
+
+func (r *poolReconciler) writeStatus(ctx context.Context, pool *v1alpha1.SandboxWarmPool) error {
+	_, err := r.client.SandboxV1alpha1().SandboxWarmPools(pool.Namespace).UpdateStatus(ctx, pool, metav1.UpdateOptions{})
+	if err == nil || apierrors.IsConflict(err) || apierrors.IsNotFound(err) {
+		return nil // the newer object is on its way, and brings the pool back
+	}
+	return fmt.Errorf("write the pool's status: %w", err)
 }
 
 // urgent reports whether a status has news other than counts.
@@ -145,13 +158,11 @@ func (r *poolReconciler) run(ctx context.Context, pool *v1alpha1.SandboxWarmPool
 	r.learn(ctx, o, state)
 	actions := plan.Plan(state, o.now)
 	o.memory.backoff, o.memory.size = actions.Backoff, actions.Memory
-	for _, first := range o.memory.orphans {
-		if at := first.Add(orphanGrace); actions.Wake.IsZero() || at.Before(actions.Wake) {
-			actions.Wake = at
-		}
-	}
 	r.metrics.pool(ctx, pool, state, actions)
 	err = (&effects{reconciler: r, pool: pool, blueprint: b, observation: o}).carryOut(ctx, actions)
+	if at := o.memory.wake(); !at.IsZero() && (actions.Wake.IsZero() || at.Before(actions.Wake)) {
+		actions.Wake = at
+	}
 	return &state, actions, err
 }
 

@@ -45,6 +45,7 @@ func count(s plan.State) tally {
 func report(pool *v1alpha1.SandboxWarmPool, s plan.State, a plan.Actions) {
 	t := count(s)
 	st := &pool.Status
+	st.ObservedGeneration = pool.Generation
 	st.ReadyReplicas, st.UpdatedReplicas = int32(t.warm), int32(t.updated)
 	st.WarmingReplicas, st.ClaimedReplicas = int32(t.warming), int32(t.claimed)
 	st.Replicas = st.ReadyReplicas + st.WarmingReplicas

@@ -17,7 +17,10 @@ type Backoff struct {
 
 const (
 	backoffBase = time.Second
-	backoffMax  = 2 * time.Minute
+	backoffMax  = 30 * time.Second
+	// youth is the age below which a sandbox that fails counts as one that
+	// could not be made.
+	youth = 2 * time.Minute
 )
 
 // Failed returns b with one more failure. Failures of one instant, as
@@ -36,8 +39,8 @@ func (b Backoff) Failed(revision string, p Problem, now time.Time) Backoff {
 // until is when the next creation may be tried.
 func (b Backoff) until() time.Time {
 	d := backoffMax
-	// 2^7 base delays exceed the maximum.
-	if n := b.Failures - 1; n < 7 {
+	// 2^5 base delays exceed the maximum.
+	if n := b.Failures - 1; n < 5 {
 		d = min(backoffBase<<max(n, 0), backoffMax)
 	}
 	return b.Last.Add(d)

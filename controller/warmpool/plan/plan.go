@@ -141,7 +141,7 @@ func (p *planner) retireBroken() {
 			}
 		}
 		// One that has lived long says nothing about the next.
-		if x.Revision == p.s.Revision && (x.Phase == Warming || p.now.Sub(x.Created) < backoffMax) {
+		if x.Revision == p.s.Revision && (x.Phase == Warming || p.now.Sub(x.Created) < youth) {
 			p.out.Backoff = p.out.Backoff.Failed(p.s.Revision, problem, p.now)
 		}
 	}

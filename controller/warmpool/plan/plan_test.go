@@ -161,9 +161,9 @@ func TestBackoffGrows(t *testing.T) {
 		}
 		now = a.Wake
 	}
-	// 1+2+4+…+64 s, then one each two minutes.
-	if tries < 30 || tries > 37 {
-		t.Errorf("%d tries in an hour", tries)
+	// After 1, 2, 4, 8 and 16 seconds, and then each half minute.
+	if want := 6 + (3600-31)/30; tries != want {
+		t.Errorf("%d tries in an hour, want %d", tries, want)
 	}
 	s.Revision = "fixed"
 	if a := plan.Plan(s, now); a.Create != 5 {

@@ -175,7 +175,12 @@ func (n *Node) see(ctx context.Context, event watch.EventType, pod *corev1.Pod) 
 	if event == watch.Deleted && n.opts.Deleted != nil {
 		n.opts.Deleted(pod)
 	}
-	if known || event == watch.Deleted || pod.Status.PodIP != "" {
+	// A Pod that is to end is given to a worker, as is a new one.
+	if event == watch.Deleted || pod.DeletionTimestamp == nil && (known || pod.Status.PodIP != "") {
+		return
+	}
+	if pod.DeletionTimestamp != nil {
+		n.done.Go(func() { n.carryOut(ctx, pod) })
 		return
 	}
 	select {
@@ -200,14 +205,28 @@ func (n *Node) start(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		case pod := <-n.work:
-			if err := n.startPod(ctx, pod); err != nil && ctx.Err() == nil && !apierrors.IsNotFound(err) {
-				n.fault("starting Pod %s: %v", pod.Name, err)
-			}
+			n.carryOut(ctx, pod)
 		}
 	}
 }
 
+func (n *Node) carryOut(ctx context.Context, pod *corev1.Pod) {
+	err := n.startPod(ctx, pod)
+	if err != nil && ctx.Err() == nil && !apierrors.IsNotFound(err) && !apierrors.IsConflict(err) {
+		n.fault("starting or ending Pod %s: %v", pod.Name, err)
+	}
+}
+
 func (n *Node) startPod(ctx context.Context, pod *corev1.Pod) error {
+	if pod.DeletionTimestamp != nil {
+		// The API server removes a Pod without a node by itself, unless it is
+		// interrupted in between.
+		if !n.lingers(ctx, pod.UID) {
+			return nil
+		}
+		return n.kube.CoreV1().Pods(n.opts.Namespace).Delete(ctx, pod.Name,
+			metav1.DeleteOptions{GracePeriodSeconds: new(int64), Preconditions: metav1.NewUIDPreconditions(string(pod.UID))})
+	}
 	fate := Ready
 	if n.opts.Fate != nil {
 		fate = n.opts.Fate(pod)
@@ -221,6 +240,18 @@ func (n *Node) startPod(ctx context.Context, pod *corev1.Pod) error {
 	case <-time.After(n.opts.WarmUp):
 	}
 	return n.SetStatus(ctx, pod.Name, statusOf(fate))
+}
+
+// lingers reports whether a Pod that is to end is still there after a while.
+func (n *Node) lingers(ctx context.Context, uid types.UID) bool {
+	select {
+	case <-ctx.Done():
+		return false
+	case <-time.After(time.Second):
+	}
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.pods[uid] != nil
 }
 
 // SetStatus changes a Pod's status, as its kubelet would.

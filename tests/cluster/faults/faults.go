@@ -21,7 +21,7 @@ import (
 
 // Call is an API call, as a fault sees it.
 type Call struct {
-	// Verb is the HTTP method, or "WATCH".
+	// Verb is the HTTP method, or "LIST" or "WATCH".
 	Verb string
 	// Resource is the plural name, with the subresource after a slash.
 	Resource string
@@ -71,6 +71,16 @@ func (i *Injector) Count(c Call) int {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	return i.count[c]
+}
+
+// Total is how many calls there were.
+func (i *Injector) Total() (n int) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	for _, c := range i.count {
+		n += c
+	}
+	return n
 }
 
 // CutWatches ends every open watch.
@@ -171,6 +181,9 @@ func callOf(req *http.Request) Call {
 	}
 	if len(parts) > skip+2 {
 		c.Resource += "/" + parts[skip+2]
+	}
+	if req.Method == http.MethodGet && len(parts) == skip+1 {
+		c.Verb = "LIST"
 	}
 	if req.URL.Query().Get("watch") != "" {
 		c.Verb = watchVerb

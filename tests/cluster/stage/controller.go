@@ -26,13 +26,16 @@ var controllers atomic.Int32
 
 // Controller starts the controller for the namespace. It is killed at the
 // test's end, and its log shown if the test failed.
-func (sp *Space) Controller(change ...func(*rest.Config)) *Controller {
+func (sp *Space) Controller() *Controller {
 	sp.TB.Helper()
 	config := sp.Config()
 	AsController(config)
-	for _, f := range change {
-		f(config)
-	}
+	return sp.ControllerAt(config)
+}
+
+// ControllerAt is Controller by another way to the API server.
+func (sp *Space) ControllerAt(config *rest.Config) *Controller {
+	sp.TB.Helper()
 	c := &Controller{done: make(chan struct{})}
 	base := filepath.Join(sp.dir, fmt.Sprintf("%s-controller-%d", sp.Namespace, controllers.Add(1)))
 	c.log = base + ".log"

@@ -2,6 +2,7 @@ package stage
 
 import (
 	"context"
+	"fmt"
 	"log/slog"
 	"testing"
 	"time"
@@ -9,6 +10,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
 	"k8s.io/utils/ptr"
 
@@ -37,11 +39,12 @@ func (s *Stage) Space(tb testing.TB) *Space {
 	sp := &Space{Stage: s, TB: tb, Namespace: name}
 	sp.grant()
 	// Leases are short, so that a killed controller is soon succeeded.
-	sp.configMap("config-leader-election", map[string]string{"lease-duration": "2s", "renew-deadline": "1500ms", "retry-period": "300ms"})
+	sp.Settings("config-leader-election", map[string]string{"lease-duration": "2s", "renew-deadline": "1500ms", "retry-period": "300ms"})
 	return sp
 }
 
-func (sp *Space) configMap(name string, data map[string]string) {
+// Settings creates a ConfigMap that the controller reads.
+func (sp *Space) Settings(name string, data map[string]string) {
 	sp.TB.Helper()
 	_, err := sp.Kube.CoreV1().ConfigMaps(sp.Namespace).Create(sp.TB.Context(),
 		&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: name}, Data: data}, metav1.CreateOptions{})
@@ -112,6 +115,12 @@ func (sp *Space) Create(objects ...any) {
 // Claimant starts a pool of execute's.
 func (sp *Space) Claimant(change ...func(*rest.Config)) *kube.Pool {
 	sp.TB.Helper()
+	return sp.ClaimantWith(prometheus.NewRegistry(), change...)
+}
+
+// ClaimantWith is Claimant with a registry for its metrics.
+func (sp *Space) ClaimantWith(registry prometheus.Registerer, change ...func(*rest.Config)) *kube.Pool {
+	sp.TB.Helper()
 	config := sp.Config()
 	AsExecute(config)
 	for _, f := range change {
@@ -120,7 +129,7 @@ func (sp *Space) Claimant(change ...func(*rest.Config)) *kube.Pool {
 	ctx, cancel := context.WithTimeout(sp.TB.Context(), patience)
 	defer cancel()
 	p, err := kube.New(ctx, kube.Config{Client: config, Namespace: sp.Namespace},
-		kube.NewMetrics(prometheus.NewRegistry()), slog.New(slog.DiscardHandler))
+		kube.NewMetrics(registry), slog.New(slog.DiscardHandler))
 	if err != nil {
 		sp.TB.Fatalf("start a claimant: %v", err)
 	}
@@ -222,4 +231,24 @@ func (sp *Space) Scale(name string, replicas int32) {
 	if err != nil {
 		sp.TB.Fatalf("scale pool %s: %v", name, err)
 	}
+}
+
+// Relabel rolls a template out by a label on its Pods.
+func (sp *Space) Relabel(template, label, value string) {
+	sp.TB.Helper()
+	patch := fmt.Sprintf(`{"spec":{"podTemplate":{"metadata":{"labels":{%q:%q}}}}}`, label, value)
+	_, err := sp.Preheat.SandboxV1alpha1().SandboxTemplates(sp.Namespace).Patch(sp.TB.Context(), template, types.MergePatchType, []byte(patch), metav1.PatchOptions{})
+	if err != nil {
+		sp.TB.Fatalf("change template %s: %v", template, err)
+	}
+}
+
+// Events lists the events with a reason.
+func (sp *Space) Events(reason string) []corev1.Event {
+	sp.TB.Helper()
+	list, err := sp.Kube.CoreV1().Events(sp.Namespace).List(sp.TB.Context(), metav1.ListOptions{FieldSelector: "reason=" + reason})
+	if err != nil {
+		sp.TB.Fatalf("list events: %v", err)
+	}
+	return list.Items
 }

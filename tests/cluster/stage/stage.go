@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -19,6 +20,7 @@ import (
 	apiextensions "k8s.io/apiextensions-apiserver/pkg/client/clientset/clientset"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
+	"k8s.io/klog/v2"
 	"sigs.k8s.io/yaml"
 
 	"github.com/preheat-dev/preheat/api/client/clientset/versioned"
@@ -48,6 +50,9 @@ func Main(m *testing.M, set func(*Stage)) {
 }
 
 func run(m *testing.M, set func(*Stage)) (code int, err error) {
+	// The clients tell of every fault that a test injects.
+	klog.LogToStderr(false)
+	klog.SetOutput(io.Discard)
 	s, err := New(context.Background(), controlplane.Options{})
 	if err != nil {
 		return 0, err

@@ -29,6 +29,7 @@ type cache struct {
 	temps   listers.SandboxTemplateNamespaceLister
 	synced  []toolscache.InformerSynced
 	quit    chan struct{}
+	once    sync.Once
 
 	mu sync.Mutex
 	// pods are all sandboxes, by name, with when each was first seen.
@@ -111,7 +112,7 @@ func (c *cache) start(ctx context.Context) error {
 }
 
 func (c *cache) stop() {
-	close(c.quit)
+	c.once.Do(func() { close(c.quit) })
 	c.core.Shutdown()
 	c.sandbox.Shutdown()
 }

@@ -1,0 +1,180 @@
+// Package race_test lets claimants race for the sandboxes of pools that are
+// scaled, rolled out and kept by a controller that is killed again and again,
+// and then asks the API server's own history whether a sandbox was ever
+// claimed twice, destroyed under its claim, or left behind.
+package race_test
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/preheat-dev/preheat/functions/execute/pool"
+	"github.com/preheat-dev/preheat/functions/execute/pool/kube"
+	"github.com/preheat-dev/preheat/tests/cluster/fakenode"
+	"github.com/preheat-dev/preheat/tests/cluster/stage"
+)
+
+var (
+	claimsWanted = flag.Int64("claims", 20000, "how many claims race")
+	shared       *stage.Stage
+)
+
+const (
+	claimants = 8
+	// perClaimant is how many executions each claimant serves at once.
+	perClaimant = 2
+	poolCount   = 2
+	poolSize    = 24
+)
+
+func TestMain(m *testing.M) {
+	flag.Parse()
+	stage.Main(m, func(s *stage.Stage) { shared = s })
+}
+
+// race is one race.
+type race struct {
+	*stage.Space
+	pools  []*kube.Pool
+	claims atomic.Int64
+	missed atomic.Int64
+
+	mu     sync.Mutex
+	owners map[string]string
+	// doubles are sandboxes of two owners, errors is what else went wrong,
+	// as it may on a busy machine.
+	doubles, errors []string
+}
+
+// TestRace asserts I1, I2, I3 and I4.
+func TestRace(t *testing.T) {
+	sp := shared.Space(t)
+	node := sp.Node(fakenode.Options{})
+	r := &race{Space: sp, owners: map[string]string{}}
+	herd := r.newHerd()
+	history := follow(sp, herd.see)
+	sp.Create(sp.Template("python", node))
+	for i := range poolCount {
+		sp.Create(sp.Pool(poolName(i), "python", poolSize))
+	}
+	for range claimants {
+		r.pools = append(r.pools, sp.Claimant())
+	}
+	start := time.Now()
+	stop := r.disturb()
+	r.run(t.Context(), herd)
+	stop()
+	herd.stop()
+	took := time.Since(start)
+
+	leaked := r.leftovers()
+	for _, p := range r.pools {
+		if err := p.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+	v := history.verdict()
+	doubles := slices.Concat(r.doubles, v.doubles, node.Faults())
+	claims := r.claims.Load() + herd.claims.Load()
+	fmt.Printf("claims=%d double=%d destroyed=%d leaked=%d won=%d seconds=%.0f\n",
+		claims, len(doubles), len(v.destroyed), len(leaked), v.claimed, took.Seconds())
+	t.Logf("%d executions, %d claims that waited in vain, %d claims of the herd, %.0f claims per second",
+		r.claims.Load(), r.missed.Load(), herd.claims.Load(), float64(claims)/took.Seconds())
+	for _, e := range r.errors[:min(len(r.errors), 10)] {
+		t.Logf("of %d errors: %s", len(r.errors), e)
+	}
+	for what, list := range map[string][]string{"double": doubles, "destroyed": v.destroyed, "leaked": leaked} {
+		for _, f := range list[:min(len(list), 20)] {
+			t.Errorf("%s: %s", what, f)
+		}
+	}
+	if v.claimed < int(r.claims.Load()) {
+		t.Errorf("the history shows %d claimed sandboxes for %d claims", v.claimed, r.claims.Load())
+	}
+}
+
+func poolName(i int) string { return fmt.Sprintf("pool-%d", i) }
+
+// run makes the claims.
+func (r *race) run(ctx context.Context, h *herd) {
+	var wg sync.WaitGroup
+	for i, p := range r.pools {
+		for range perClaimant {
+			wg.Go(func() {
+				for r.claims.Load()+h.claims.Load() < *claimsWanted && ctx.Err() == nil {
+					r.execute(ctx, p, fmt.Sprint(i))
+				}
+			})
+		}
+	}
+	done := make(chan struct{})
+	go func() { wg.Wait(); close(done) }()
+	tick := time.NewTicker(10 * time.Second)
+	defer tick.Stop()
+	for {
+		select {
+		case <-done:
+			return
+		case <-tick.C:
+			r.TB.Logf("%d executions and %d claims of the herd so far", r.claims.Load(), h.claims.Load())
+		}
+	}
+}
+
+// execute makes one claim and uses it.
+func (r *race) execute(ctx context.Context, p *kube.Pool, claimant string) {
+	ctx, cancel := context.WithTimeout(ctx, 20*time.Second)
+	defer cancel()
+	s, err := p.Claim(ctx, pool.Claim{Language: "python", ID: claimant, Deadline: time.Now().Add(2 * time.Minute)})
+	if errors.Is(err, pool.ErrNoSandbox) {
+		r.missed.Add(1)
+		return
+	}
+	if err != nil {
+		r.failed("claim: %v", err)
+		return
+	}
+	defer s.Release()
+	r.claims.Add(1)
+	r.won(s.Name(), claimant)
+	var out fakenode.Output
+	if _, err := s.Run(ctx, fakenode.Program(), &out); err != nil {
+		r.failed("run in %s: %v", s.Name(), err)
+	} else if string(out) != s.Name() {
+		r.double("claimant %s has sandbox %s and %q ran its program", claimant, s.Name(), out)
+	}
+	if rand.IntN(20) == 0 {
+		time.Sleep(time.Duration(rand.IntN(200)) * time.Millisecond)
+	}
+}
+
+// won notes that a claimant believes to have a sandbox.
+func (r *race) won(sandbox, claimant string) {
+	r.mu.Lock()
+	other, taken := r.owners[sandbox]
+	r.owners[sandbox] = claimant
+	r.mu.Unlock()
+	if taken {
+		r.double("sandbox %s was given to %s and to %s", sandbox, other, claimant)
+	}
+}
+
+func (r *race) double(format string, args ...any) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.doubles = append(r.doubles, fmt.Sprintf(format, args...))
+}
+
+func (r *race) failed(format string, args ...any) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.errors = append(r.errors, fmt.Sprintf(format, args...))
+}
