@@ -23,6 +23,8 @@ type processes struct {
 	changed sync.Cond // a process was started, or closed was set
 	waiters map[int]chan exit
 	closed  bool
+	// deaf says that the signals that processes inherit are ignored.
+	deaf bool
 	// idle is closed while there is no process at all.
 	idle chan struct{}
 	// reaped sums up the processes that have been reaped.
@@ -52,6 +54,12 @@ func (p *processes) Start(path string, argv, env []string, dir string, files []u
 	defer p.mu.Unlock()
 	p.oom.prefer()
 	defer p.oom.reset()
+	if p.deaf {
+		if err := handleShared(handlerDefault); err != nil {
+			return 0, nil, err
+		}
+		defer func() { _ = handleShared(handlerIgnore) }()
+	}
 	pid, err := syscall.ForkExec(path, argv, &syscall.ProcAttr{
 		Dir: dir, Env: env, Files: files,
 		// A session of its own: signals to its group do not reach the runner.
@@ -64,6 +72,19 @@ func (p *processes) Start(path string, argv, env []string, dir string, files []u
 	p.waiters[pid] = end
 	p.busy()
 	return pid, end, nil
+}
+
+// Protect keeps programs, which run as the same user, away from this process:
+// not dumpable means that they can neither trace it nor open what lies below
+// /proc/1 (prctl(2), PR_SET_DUMPABLE), and it hears no signals of theirs.
+func (p *processes) Protect() error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if err := unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0); err != nil {
+		return fmt.Errorf("protecting the runner: %w", err)
+	}
+	p.deaf = true
+	return deafen()
 }
 
 // busy notes, with mu held, that there is a process.

@@ -58,8 +58,9 @@ type Runner struct {
 	reserve reserve
 }
 
-// New starts the warm interpreters. It must run as PID 1 of the sandbox's
-// process namespace, since it kills everything else in there.
+// New starts the warm interpreters and closes this process off from programs.
+// It must run as PID 1 of the sandbox's process namespace, since it kills
+// everything else in there.
 func New(config Config) (*Runner, error) {
 	if os.Getpid() != 1 {
 		return nil, errors.New("the runner must be PID 1 of a sandbox")
@@ -87,7 +88,7 @@ func New(config Config) (*Runner, error) {
 		}
 		r.warm[name] = in
 	}
-	return r, nil
+	return r, r.procs.Protect()
 }
 
 // Close kills every process.

