@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/preheat-dev/preheat/tests/cluster/archive"
 	"github.com/preheat-dev/preheat/tests/cluster/binaries"
@@ -123,7 +124,7 @@ func InstallKnative(ctx context.Context, n *node.Node, progress func(string)) er
 	if err := k.apply(ctx, crds); err != nil {
 		return fmt.Errorf("install Knative's resources: %w", err)
 	}
-	if err := k.run(ctx, "", "wait", "--for=condition=Established", "crd", "--all", "--timeout=60s"); err != nil {
+	if err := k.established(ctx); err != nil {
 		return err
 	}
 	settings, err := manifests.ReadFile("manifests/knative.yaml")
@@ -155,6 +156,24 @@ type kubectl struct{ node *node.Node }
 func (k *kubectl) apply(ctx context.Context, manifest string) error {
 	// The settings change what Knative's own manifests set.
 	return k.run(ctx, manifest, "apply", "--server-side", "--force-conflicts", "-f", "-")
+}
+
+// established waits until all resource definitions are served. kubectl itself
+// gives up on one that has no conditions at all yet.
+func (k *kubectl) established(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, time.Minute)
+	defer cancel()
+	for {
+		err := k.run(ctx, "", "wait", "--for=condition=Established", "crd", "--all", "--timeout=60s")
+		if err == nil {
+			return nil
+		}
+		select {
+		case <-ctx.Done():
+			return err
+		case <-time.After(200 * time.Millisecond):
+		}
+	}
 }
 
 // available waits for the deployments of a namespace.

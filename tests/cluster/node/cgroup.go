@@ -14,7 +14,7 @@ import (
 const cgroupFS = "/sys/fs/cgroup"
 
 // hierarchies are the folders of the node's control group: one, or with
-// version 1 one for each controller.
+// version 1 one for each controller and one that may count processes alone.
 func (n *Node) hierarchies() ([]string, error) {
 	if _, err := os.Stat(filepath.Join(cgroupFS, "cgroup.controllers")); err == nil {
 		return []string{filepath.Join(cgroupFS, n.cgroup)}, nil
@@ -25,7 +25,7 @@ func (n *Node) hierarchies() ([]string, error) {
 	}
 	var out []string
 	for line := range strings.Lines(string(mounts)) {
-		if f := strings.Fields(line); len(f) > 2 && f[2] == "cgroup" && strings.HasPrefix(f[1], cgroupFS+"/") {
+		if f := strings.Fields(line); len(f) > 2 && strings.HasPrefix(f[2], "cgroup") && strings.HasPrefix(f[1], cgroupFS+"/") {
 			out = append(out, filepath.Join(f[1], n.cgroup))
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"net"
 	"os"
 	"path/filepath"
 	"slices"
@@ -21,7 +22,9 @@ import (
 
 // Places that containerd and the kubelet use whatever they are told.
 const (
+	netnsMounts   = "/run/netns"
 	shimSockets   = "/run/containerd/s"
+	devicePlugins = "/var/lib/kubelet/device-plugins"
 	cniCache      = "/var/lib/cni/results"
 	containerLogs = "/var/log/containers"
 )
@@ -36,10 +39,7 @@ func (n *Node) Down(ctx context.Context, progress func(string)) error {
 		err = errors.Join(err, n.removePods(ctx))
 		progress("pods")
 	}
-	for _, name := range slices.Backward(programs) {
-		err = errors.Join(err, n.daemon(name).stop(ctx, grace))
-	}
-	if err := errors.Join(err, n.killLeft()); err != nil {
+	if err := errors.Join(err, n.stopAll(ctx), n.killLeft()); err != nil {
 		return err
 	}
 	progress("processes")
@@ -59,6 +59,20 @@ func (n *Node) Down(ctx context.Context, progress func(string)) error {
 	}
 	progress("files, mounts, control groups and network")
 	return err
+}
+
+// stopAll ends all programs at once. What they hold is thrown away, so that
+// nobody has to wait for their goodbyes to each other.
+func (n *Node) stopAll(ctx context.Context) error {
+	errs := make(chan error, len(programs))
+	for _, name := range programs {
+		go func() { errs <- n.daemon(name).stop(ctx, hurry) }()
+	}
+	var all error
+	for range programs {
+		all = errors.Join(all, <-errs)
+	}
+	return all
 }
 
 // removePods ends all Pods in order, so that nothing of their networks and
@@ -180,7 +194,19 @@ func (n *Node) removeShared() {
 			_ = os.Remove(link)
 		}
 	}
-	for _, dir := range []string{shimSockets, filepath.Dir(shimSockets), cniCache, filepath.Dir(cniCache), containerLogs} {
+	kubeletSocket := filepath.Join(devicePlugins, "kubelet.sock")
+	if conn, err := net.Dial("unix", kubeletSocket); err != nil {
+		_ = os.Remove(kubeletSocket) // nobody listens
+	} else {
+		_ = conn.Close()
+	}
+	if entries, err := os.ReadDir(netnsMounts); err == nil && len(entries) == 0 {
+		_ = unix.Unmount(netnsMounts, unix.MNT_DETACH)
+	}
+	for _, dir := range []string{
+		netnsMounts, shimSockets, filepath.Dir(shimSockets), devicePlugins, filepath.Dir(devicePlugins),
+		cniCache, filepath.Dir(cniCache), containerLogs,
+	} {
 		_ = os.Remove(dir)
 	}
 }

@@ -22,8 +22,11 @@ const (
 // Programs are the names of all programs.
 var programs = []string{etcd, containerd, apiServer, manager, scheduler, kubelet, proxy, router, gateway}
 
-// grace is how long a program may take to end.
-const grace = 10 * time.Second
+// grace is how long a program may take to end, and hurry where nothing is lost.
+const (
+	grace = 10 * time.Second
+	hurry = time.Second
+)
 
 func (n *Node) startEtcd() error {
 	client, peer := "http://127.0.0.1:2379", "http://127.0.0.1:2380"
