@@ -1,0 +1,120 @@
+#!/bin/bash
+# Builds the images of the platform with buildah, podman or docker, without a
+# registry, and keeps each as an archive that `docker load` and containerd read.
+#
+#   images.sh build [NAME...]         build/images/NAME.tar of chat, execute, controller, sandbox
+#   images.sh push REGISTRY [NAME...] push what was built as REGISTRY/NAME:TAG
+#   images.sh list                    print NAME and TAG of what was built
+#
+# The tag is a digest of what the image is built from, so that a changed image
+# has another name and is rolled out. CACHE holds what is slow to make.
+set -euo pipefail
+
+cd "$(dirname "$0")/../.."
+out=build/images
+CACHE=${CACHE:-/var/cache/preheat}
+cache=$CACHE/images
+names="chat execute controller sandbox"
+revision=$(git rev-parse HEAD 2>/dev/null || echo unknown)
+version=$(git describe --tags --always --dirty 2>/dev/null || echo dev)
+
+say() { echo "images: $*" >&2; }
+
+tool=
+for candidate in buildah podman docker; do
+  if command -v $candidate >/dev/null && { [ $candidate != docker ] || docker info >/dev/null 2>&1; }; then
+    tool=$candidate
+    break
+  fi
+done
+[ -n "$tool" ] || { say "buildah, podman or docker is needed (on Debian: apt-get install buildah)"; exit 1; }
+engine() {
+  if [ $tool = docker ]; then docker "$@"; else $tool --root "$cache/store" --runroot "$cache/run" "$@"; fi
+}
+build() {
+  if [ $tool = buildah ]; then engine build --isolation chroot --layers=false -q "$@" >/dev/null; else engine build -q "$@" >/dev/null; fi
+}
+save() { # NAME REFERENCE
+  rm -f "$out/$1.tar.new"
+  if [ $tool = buildah ]; then engine push -q "$2" "docker-archive:$out/$1.tar.new:$2"; else engine save -o "$out/$1.tar.new" "$2"; fi
+  mv "$out/$1.tar.new" "$out/$1.tar"
+}
+digest() { find "$@" -type f -print0 | sort -z | xargs -0 sha256sum | sha256sum | cut -c1-12; }
+
+# base builds an image of the sandbox's file system, once, and prints its name.
+base() {
+  local dir reference work
+  dir=$(PREHEAT_CACHE=$CACHE config/images/sandbox.sh)
+  reference=localhost/preheat-$(basename "$dir")
+  if ! engine inspect --type image "$reference" >/dev/null 2>&1; then
+    say "packing the sandbox's file system"
+    work=$(mktemp -d "$cache/base.XXXXXX")
+    tar --numeric-owner -C "$dir/rootfs" -cf "$work/rootfs.tar" .
+    {
+      printf 'FROM scratch\nADD rootfs.tar /\n'
+      jq -r '(.Env[] | split("=") | "ENV \(.[0])=\(.[1:] | join("=") | tojson)"), "WORKDIR \(.WorkingDir)", "USER \(.User)",
+        (.Labels // {} | to_entries[] | "LABEL \(.key)=\(.value | tojson)")' "$dir/config.json"
+    } >"$work/Containerfile"
+    build -t "$reference" "$work"
+    rm -rf "$work"
+  fi
+  echo "$reference"
+}
+
+# context fills the folder that an image is built from, and yields its arguments.
+context() {
+  local dir=$out/$1
+  rm -rf "$dir"
+  mkdir -p "$dir"
+  case $1 in
+  sandbox)
+    cp -r build/runner "$dir/runner"
+    find "$dir" -name __pycache__ -prune -exec rm -rf {} +
+    echo "--build-arg=BASE=$(base)"
+    ;;
+  *)
+    cp "build/programs/$1" "$dir/$1"
+    cp /etc/ssl/certs/ca-certificates.crt "$dir/"
+    ;;
+  esac
+}
+
+build_image() {
+  local args tag reference
+  args=$(context "$1")
+  cp "config/images/$1/Containerfile" "$out/$1/"
+  tag=$({ digest "$out/$1"; echo "$args"; } | sha256sum | cut -c1-12)
+  reference=dev.local/preheat/$1:$tag
+  if [ -e "$out/$1.tar" ] && [ "$(cat "$out/$1.tag" 2>/dev/null)" = "$tag" ]; then return; fi
+  say "building $reference"
+  # shellcheck disable=SC2086 # none or one argument
+  build $args --build-arg VERSION="$version" --build-arg REVISION="$revision" -t "$reference" "$out/$1"
+  save "$1" "$reference"
+  echo "$tag" >"$out/$1.tag"
+}
+
+mkdir -p "$out" "$cache"
+command=${1:-}
+shift || true
+case $command in
+build)
+  for name in ${*:-$names}; do build_image "$name"; done
+  ;;
+push)
+  registry=${1:?images.sh push REGISTRY}
+  shift
+  for name in ${*:-$names}; do
+    tag=$(cat "$out/$name.tag")
+    say "pushing $registry/$name:$tag"
+    engine tag "dev.local/preheat/$name:$tag" "$registry/$name:$tag"
+    engine push "$registry/$name:$tag"
+  done
+  ;;
+list)
+  for name in $names; do [ ! -e "$out/$name.tag" ] || echo "$name $(cat "$out/$name.tag")"; done
+  ;;
+*)
+  sed -n '2,12s/^# \{0,1\}//p' "$0" >&2
+  exit 2
+  ;;
+esac
