@@ -1,0 +1,112 @@
+package walkthrough
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// reach is a program that says whether it can connect to addresses.
+const reach = `
+import socket, sys
+for target in %q.split():
+    host, port, kind = target.split("/")
+    s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM if kind == "udp" else socket.SOCK_STREAM)
+    s.settimeout(2)
+    try:
+        s.connect((host, int(port)))
+        if kind == "udp":
+            # A question for the name . of type NS.
+            s.send(b"\0\1\1\0\0\1\0\0\0\0\0\0\0\0\2\0\1")
+            s.recv(512)
+        print(target, "reached")
+    except OSError as e:
+        print(target, "no:", e)
+`
+
+// targets are what no sandbox may reach: the API server, DNS, the kubelet, chat,
+// and other sandboxes.
+func targets(s *shell, others ...string) string {
+	service := func(name string) string {
+		return s.quiet("kubectl get service " + name + " -o jsonpath={.spec.clusterIP}")
+	}
+	dns := service("-n kube-system kube-dns")
+	node := s.quiet("kubectl get nodes -o jsonpath='{.items[0].status.addresses[?(@.type==\"InternalIP\")].address}'")
+	list := []string{service("kubernetes -n default") + "/443/tcp", dns + "/53/udp", dns + "/53/tcp", node + "/10250/tcp", service("chat-ui -n web-ui") + "/80/tcp"}
+	for _, ip := range others {
+		list = append(list, ip+"/7070/tcp")
+	}
+	return strings.Join(list, " ")
+}
+
+// addresses are the sandboxes' addresses by their names.
+func addresses(s *shell, names []string) map[string]string {
+	ips := map[string]string{}
+	for _, name := range names {
+		ips[name] = s.quiet("kubectl get pod -n " + sandboxes + " " + name + " -o jsonpath={.status.podIP}")
+	}
+	return ips
+}
+
+func TestASandboxReachesNothing(t *testing.T) {
+	s := newShell(t)
+	ips := addresses(s, s.full(2))
+	list := targets(s, slices.Collect(maps.Values(ips))...)
+	r := parse(t, s.quiet(executeCommand(fmt.Sprintf(reach, list))))
+	if r.ExitCode != 0 || strings.Count(r.Stdout, "\n") != len(strings.Fields(list)) {
+		t.Fatalf("%+v", r)
+	}
+	for line := range strings.Lines(r.Stdout) {
+		// It may reach itself.
+		if strings.Contains(line, "reached") && !strings.HasPrefix(line, ips[r.SandboxName]+"/") {
+			t.Errorf("a sandbox reached: %s", line)
+		}
+	}
+
+	// The same program elsewhere does reach them: the policy makes the difference.
+	image := s.quiet("kubectl get sandboxtemplate code-sandbox -n " + sandboxes + " -o jsonpath={.spec.podTemplate.spec.containers[0].image}")
+	list = targets(s, slices.Collect(maps.Values(addresses(s, s.full(2))))...)
+	script := strings.ReplaceAll(fmt.Sprintf(reach, list), "'", `'\''`)
+	t.Cleanup(func() { _, _ = s.tryCleanup("kubectl delete pod reach -n default --ignore-not-found --wait=false") })
+	s.quiet("kubectl run reach -n default --restart=Never --image-pull-policy=IfNotPresent --image=" + image + ` --command -- python3 -I -c '` + script + `'`)
+	s.quiet("kubectl wait pod/reach -n default --for=jsonpath={.status.phase}=Succeeded --timeout=60s")
+	out := s.quiet("kubectl logs reach -n default")
+	for _, kind := range []string{"/443/tcp reached", "/53/udp reached", "/10250/tcp reached", "/80/tcp reached"} {
+		if !strings.Contains(out, kind) {
+			t.Errorf("a Pod without the policy did not get to %s:\n%s", kind, out)
+		}
+	}
+	if strings.Contains(out, "/7070/tcp reached") || strings.Count(out, "/7070/tcp no:") != 2 {
+		t.Errorf("a Pod that is no claimant reached a sandbox:\n%s", out)
+	}
+}
+
+func TestASandboxHasNoCredentials(t *testing.T) {
+	s := newShell(t)
+	s.full(2)
+	r := parse(t, s.quiet(executeCommand(`
+import os
+print(os.path.exists("/var/run/secrets"), os.path.exists("/run/secrets"))
+print([k for k in os.environ if "KUBERNETES" in k or "TOKEN" in k or "PREHEAT" in k])`)))
+	if r.Stdout != "False False\n[]\n" {
+		t.Errorf("%+v", r)
+	}
+}
+
+func TestASandboxHasItsOwnUsers(t *testing.T) {
+	s := newShell(t)
+	names := s.full(2)
+	if got := s.quiet("kubectl get pod -n " + sandboxes + " " + names[0] + " -o jsonpath={.spec.hostUsers}"); got != "false" {
+		t.Fatalf("hostUsers is %q", got)
+	}
+	r := parse(t, s.quiet(executeCommand(`print(open("/proc/self/uid_map").read().split()[:2])`)))
+	var first, outside string
+	if _, err := fmt.Sscanf(strings.NewReplacer("[", "", "]", "", ",", "", "'", "").Replace(r.Stdout), "%s %s", &first, &outside); err != nil {
+		t.Fatalf("%+v: %v", r, err)
+	}
+	if first != "0" || outside == "0" {
+		t.Errorf("the user map begins with %s %s", first, outside)
+	}
+}
