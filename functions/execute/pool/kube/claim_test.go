@@ -1,0 +1,123 @@
+package kube
+
+import (
+	"context"
+	"errors"
+	"io"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/preheat-dev/preheat/api/sandbox/v1alpha1"
+	"github.com/preheat-dev/preheat/functions/execute/pool"
+)
+
+// What the API server answers becomes an error of the contract.
+func TestExplain(t *testing.T) {
+	claims := schema.GroupResource{Group: v1alpha1.GroupName, Resource: "sandboxclaims"}
+	over, cancel := context.WithCancel(context.Background())
+	cancel()
+	for name, test := range map[string]struct {
+		ctx  context.Context
+		err  error
+		want error
+	}{
+		"over quota":         {context.Background(), apierrors.NewForbidden(claims, "c", errors.New("exceeded quota: q, requested: 1")), pool.ErrOverQuota},
+		"too many requests":  {context.Background(), apierrors.NewTooManyRequests("slow down", 1), pool.ErrOverQuota},
+		"forbidden":          {context.Background(), apierrors.NewForbidden(claims, "c", errors.New("no rights")), pool.ErrClosed},
+		"conflict":           {context.Background(), apierrors.NewConflict(claims, "c", errors.New("changed")), pool.ErrClosed},
+		"internal error":     {context.Background(), apierrors.NewInternalError(errors.New("broken")), pool.ErrClosed},
+		"timeout":            {context.Background(), context.DeadlineExceeded, pool.ErrClosed},
+		"server gone":        {context.Background(), io.ErrUnexpectedEOF, pool.ErrClosed},
+		"the caller is gone": {over, context.Canceled, pool.ErrNoSandbox},
+	} {
+		got := (&attempt{}).explain(test.ctx, "create a claim", test.err)
+		if !errors.Is(got, test.want) || !errors.Is(got, test.err) {
+			t.Errorf("%s: %v, want it to be %v and to hold %v", name, got, test.want, test.err)
+		}
+	}
+}
+
+func warmPod(name, revision string, change func(*corev1.Pod)) *entry {
+	p := &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{
+			v1alpha1.LabelPool: "code", v1alpha1.LabelState: v1alpha1.StateWarm, v1alpha1.LabelRevision: revision,
+		}},
+		Status: corev1.PodStatus{
+			Phase: corev1.PodRunning, PodIP: "10.0.0.1", Conditions: []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue}},
+		},
+	}
+	if change != nil {
+		change(p)
+	}
+	return &entry{pod: p, seen: time.Now()}
+}
+
+// Only what is warm, ready and untried is a candidate, the latest edition first.
+func TestTake(t *testing.T) {
+	c := &cache{pods: map[string]*entry{}}
+	for _, e := range []*entry{
+		warmPod("old", "r1", nil), warmPod("new", "r2", nil),
+		warmPod("unready", "r2", func(p *corev1.Pod) { p.Status.Conditions[0].Status = corev1.ConditionFalse }),
+		warmPod("starting", "r2", func(p *corev1.Pod) { p.Status.PodIP = "" }),
+		warmPod("ended", "r2", func(p *corev1.Pod) { p.Status.Phase = corev1.PodFailed }),
+		warmPod("ending", "r2", func(p *corev1.Pod) { p.DeletionTimestamp = &metav1.Time{} }),
+		warmPod("claimed", "r2", func(p *corev1.Pod) { p.Labels[v1alpha1.LabelState] = v1alpha1.StateClaimed }),
+		warmPod("elsewhere", "r2", func(p *corev1.Pod) { p.Labels[v1alpha1.LabelPool] = "other" }),
+	} {
+		c.pods[e.pod.Name] = e
+	}
+	o := offer{pool: &v1alpha1.SandboxWarmPool{ObjectMeta: metav1.ObjectMeta{Name: "code"}},
+		template: &v1alpha1.SandboxTemplate{Status: v1alpha1.SandboxTemplateStatus{Revision: "r2"}}}
+	for _, want := range []string{"new", "old"} {
+		e := c.take(o)
+		if e == nil || e.pod.Name != want {
+			t.Fatalf("took %+v, want %s", e, want)
+		}
+	}
+	if e := c.take(o); e != nil {
+		t.Fatalf("took %s, which is no candidate", e.pod.Name)
+	}
+	c.giveBack(c.pods["old"])
+	if e := c.take(o); e == nil || e.pod.Name != "old" {
+		t.Errorf("took %+v, want old again", e)
+	}
+}
+
+func TestRunner(t *testing.T) {
+	pod := func(listen string) *corev1.Pod {
+		return warmPod("p", "r", func(p *corev1.Pod) {
+			p.Spec.Containers = []corev1.Container{{Env: []corev1.EnvVar{{Name: v1alpha1.EnvToken, Value: "t"}, {Name: v1alpha1.EnvListen, Value: listen}}}}
+		}).pod
+	}
+	for listen, want := range map[string]string{":7070": "10.0.0.1:7070", "[::]:7070": "10.0.0.1:7070", "": "", ":0x1": "", ":99999": "", "7070": ""} {
+		if token, address := runner(pod(listen)); token != "t" || address != want {
+			t.Errorf("%q: token %q, address %q, want %q", listen, token, address, want)
+		}
+	}
+}
+
+// The Pod's own deadline leaves the claim its time, whatever the clocks say.
+func TestLifetime(t *testing.T) {
+	a := &attempt{want: pool.Claim{Deadline: time.Now().Add(time.Minute)}}
+	seen := func(ago time.Duration, started time.Duration) *entry {
+		e := warmPod("p", "r", func(p *corev1.Pod) { p.Status.StartTime = &metav1.Time{Time: time.Now().Add(-started)} })
+		e.seen = time.Now().Add(-ago)
+		return e
+	}
+	for name, test := range map[string]struct {
+		e    *entry
+		want time.Duration
+	}{
+		"by the node's clock":      {seen(0, time.Hour), time.Hour + time.Minute + podSlack},
+		"a clock that runs behind": {seen(time.Hour, -time.Hour), time.Hour + time.Minute + podSlack},
+	} {
+		if got := a.lifetime(test.e); got < test.want-time.Second || got > test.want+time.Second {
+			t.Errorf("%s: %s, want %s", name, got, test.want)
+		}
+	}
+}
