@@ -153,25 +153,36 @@ func InstallKnative(ctx context.Context, n *node.Node, progress func(string)) er
 // kubectl applies manifests.
 type kubectl struct{ node *node.Node }
 
+// apply applies manifests. Where Knative is there already, its webhooks may not
+// be, for a while: then it tries again.
 func (k *kubectl) apply(ctx context.Context, manifest string) error {
-	// The settings change what Knative's own manifests set.
-	return k.run(ctx, manifest, "apply", "--server-side", "--force-conflicts", "-f", "-")
+	return insist(ctx, "failed calling webhook", func(ctx context.Context) error {
+		// The settings change what Knative's own manifests set.
+		return k.run(ctx, manifest, "apply", "--server-side", "--force-conflicts", "-f", "-")
+	})
 }
 
 // established waits until all resource definitions are served. kubectl itself
 // gives up on one that has no conditions at all yet.
 func (k *kubectl) established(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, time.Minute)
+	return insist(ctx, "accessor error", func(ctx context.Context) error {
+		return k.run(ctx, "", "wait", "--for=condition=Established", "crd", "--all", "--timeout=60s")
+	})
+}
+
+// insist calls f until it fails with anything but a passing error, for a while.
+func insist(ctx context.Context, passing string, f func(context.Context) error) error {
+	ctx, cancel := context.WithTimeout(ctx, 90*time.Second)
 	defer cancel()
 	for {
-		err := k.run(ctx, "", "wait", "--for=condition=Established", "crd", "--all", "--timeout=60s")
-		if err == nil {
-			return nil
+		err := f(ctx)
+		if err == nil || !strings.Contains(err.Error(), passing) {
+			return err
 		}
 		select {
 		case <-ctx.Done():
 			return err
-		case <-time.After(200 * time.Millisecond):
+		case <-time.After(500 * time.Millisecond):
 		}
 	}
 }

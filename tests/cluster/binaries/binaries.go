@@ -52,7 +52,6 @@ var (
 		{"containerd", "github.com/containerd/containerd/v2/cmd/containerd"},
 		{"containerd-shim-runc-v2", "github.com/containerd/containerd/v2/cmd/containerd-shim-runc-v2"},
 		{"ctr", "github.com/containerd/containerd/v2/cmd/ctr"},
-		{"crictl", "sigs.k8s.io/cri-tools/cmd/crictl"},
 		{"bridge", "github.com/containernetworking/plugins/plugins/main/bridge"},
 		{"loopback", "github.com/containernetworking/plugins/plugins/main/loopback"},
 		{"host-local", "github.com/containernetworking/plugins/plugins/ipam/host-local"},
@@ -92,8 +91,8 @@ func (t Tool) all() []program {
 	return t.programs
 }
 
-// ErrNotBuilt tells how to get a program that Dir did not find.
-var ErrNotBuilt = errors.New("not built yet: run `go run ./tests/cluster/cmd/cluster build` first")
+// ErrNotBuilt says that Dir did not find a program.
+var ErrNotBuilt = errors.New("not built yet")
 
 // Dir returns the folder that holds the built program and its links.
 func (t Tool) Dir() (string, error) {
@@ -103,7 +102,7 @@ func (t Tool) Dir() (string, error) {
 	}
 	for _, p := range t.all() {
 		if _, err := os.Stat(filepath.Join(dir, p.name)); err != nil {
-			return "", fmt.Errorf("find %s: %w", p.name, ErrNotBuilt)
+			return "", fmt.Errorf("find %s: %w: run `go run ./tests/cluster/cmd/cluster build %s` first", p.name, ErrNotBuilt, t.name)
 		}
 	}
 	return dir, nil

@@ -31,7 +31,7 @@ const resolver = "nameserver 127.0.0.1\n"
 // configure writes the configuration of every program.
 func (n *Node) configure() error {
 	values := map[string]string{
-		"State": n.state, "Run": n.run, "Conf": n.conf(""), "PKI": n.pki(""), "Logs": filepath.Join(n.state, "logs"),
+		"Name": n.Namespace(), "State": n.state, "Run": n.run, "Conf": n.conf(""), "PKI": n.pki(""), "Logs": filepath.Join(n.state, "logs"),
 		"NodeBin": n.bin.node, "Runc": n.config.Runc, "Pause": Pause, "Cgroup": n.cgroup, "DNS": DNS,
 		"NodeIP": nodeIP, "NodeName": nodeName, "PodBridge": podBridge, "NodePods": nodePodRange, "Pods": podRange,
 	}

@@ -45,7 +45,8 @@ func (n *Node) startIn(namespace, name, program string, args ...string) error {
 	defer log.Close()
 	cmd := exec.Command(program, args...)
 	cmd.Dir, cmd.Stdout, cmd.Stderr = n.state, log, log
-	cmd.Env = append(os.Environ(), "PATH="+n.bin.node+":"+os.Getenv("PATH"))
+	// Temporary folders that a program leaves go with the node.
+	cmd.Env = append(os.Environ(), "PATH="+n.bin.node+":"+os.Getenv("PATH"), "TMPDIR="+n.temp())
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 	start := cmd.Start
 	if namespace != "" {

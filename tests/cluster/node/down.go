@@ -1,7 +1,6 @@
 package node
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -20,6 +19,9 @@ import (
 	"github.com/preheat-dev/preheat/tests/cluster/netns"
 )
 
+// killLimit is how long killed processes may take to be gone.
+const killLimit = 10 * time.Second
+
 // Places that containerd and the kubelet use whatever they are told.
 const (
 	netnsMounts   = "/run/netns"
@@ -29,21 +31,15 @@ const (
 	containerLogs = "/var/log/containers"
 )
 
-// Down ends every process of the node and removes all that it left: a node
-// that a crash cut in two as well as one that runs.
+// Down ends every process of the node, Pods' as well, and removes all that it
+// left. It does the same to a node that a crash cut in two: nothing is asked of
+// the node's own programs.
 func (n *Node) Down(ctx context.Context, progress func(string)) error {
-	// Most of it works without; what does not says so.
-	_ = n.find()
-	err := n.daemon(kubelet).stop(ctx, grace)
-	if n.daemon(containerd).alive() {
-		err = errors.Join(err, n.removePods(ctx))
-		progress("pods")
-	}
-	if err := errors.Join(err, n.stopAll(ctx), n.killLeft()); err != nil {
+	if err := errors.Join(n.stopAll(ctx), n.killLeft()); err != nil {
 		return err
 	}
 	progress("processes")
-	err = n.unmount()
+	err := n.unmount()
 	if netns.Exists(n.Namespace()) {
 		err = errors.Join(err, netns.Delete(ctx, n.Namespace()))
 	}
@@ -75,28 +71,13 @@ func (n *Node) stopAll(ctx context.Context) error {
 	return all
 }
 
-// removePods ends all Pods in order, so that nothing of their networks and
-// mounts is left.
-func (n *Node) removePods(ctx context.Context) error {
-	cmd, err := n.Crictl(ctx, "rmp", "--all", "--force")
-	if err != nil {
-		return err
-	}
-	var out bytes.Buffer
-	cmd.Stdout, cmd.Stderr = &out, &out
-	if err := cmd.Run(); err != nil && !bytes.Contains(out.Bytes(), []byte("No pod")) {
-		return fmt.Errorf("remove the Pods: %w: %s", err, out.Bytes())
-	}
-	return nil
-}
-
 // killLeft kills what is left in the node's control groups, and the shims.
 func (n *Node) killLeft() error {
 	dirs, err := n.hierarchies()
 	if err != nil {
 		return err
 	}
-	for deadline := time.Now().Add(grace); ; time.Sleep(20 * time.Millisecond) {
+	for deadline := time.Now().Add(killLimit); ; time.Sleep(20 * time.Millisecond) {
 		pids, err := n.shims()
 		if err != nil {
 			return err
@@ -194,11 +175,18 @@ func (n *Node) removeShared() {
 			_ = os.Remove(link)
 		}
 	}
-	kubeletSocket := filepath.Join(devicePlugins, "kubelet.sock")
-	if conn, err := net.Dial("unix", kubeletSocket); err != nil {
-		_ = os.Remove(kubeletSocket) // nobody listens
-	} else {
-		_ = conn.Close()
+	results, _ := filepath.Glob(filepath.Join(cniCache, n.Namespace()+"-*"))
+	for _, file := range results {
+		_ = os.Remove(file)
+	}
+	sockets, _ := filepath.Glob(filepath.Join(shimSockets, "*"))
+	for _, socket := range append(sockets, filepath.Join(devicePlugins, "kubelet.sock")) {
+		// Another node's has somebody who listens.
+		if conn, err := net.Dial("unix", socket); err == nil {
+			_ = conn.Close()
+		} else if errors.Is(err, syscall.ECONNREFUSED) {
+			_ = os.Remove(socket)
+		}
 	}
 	if entries, err := os.ReadDir(netnsMounts); err == nil && len(entries) == 0 {
 		_ = unix.Unmount(netnsMounts, unix.MNT_DETACH)

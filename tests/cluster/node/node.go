@@ -97,6 +97,8 @@ func (n *Node) pki(name string) string  { return filepath.Join(n.state, "pki", n
 // Log is the log file of one of the node's programs.
 func (n *Node) Log(name string) string { return filepath.Join(n.state, "logs", name+".log") }
 
+func (n *Node) temp() string { return filepath.Join(n.state, "tmp") }
+
 func (n *Node) socket() string { return filepath.Join(n.run, "containerd.sock") }
 
 func (n *Node) api() string {
@@ -129,14 +131,4 @@ func (n *Node) Ctr(ctx context.Context, args ...string) (*exec.Cmd, error) {
 		return nil, err
 	}
 	return exec.CommandContext(ctx, filepath.Join(dir, "ctr"), append([]string{"-a", n.socket(), "-n", "k8s.io"}, args...)...), nil
-}
-
-// Crictl returns a command of crictl.
-func (n *Node) Crictl(ctx context.Context, args ...string) (*exec.Cmd, error) {
-	dir, err := binaries.Node.Dir()
-	if err != nil {
-		return nil, err
-	}
-	endpoint := "unix://" + n.socket()
-	return exec.CommandContext(ctx, filepath.Join(dir, "crictl"), append([]string{"-r", endpoint, "-i", endpoint}, args...)...), nil
 }

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// The programs, in the order of their start. They end in the opposite one.
+// The programs, in the order of their start.
 const (
 	etcd       = "etcd"
 	containerd = "containerd"
@@ -19,14 +19,10 @@ const (
 	gateway    = "gateway"
 )
 
-// Programs are the names of all programs.
 var programs = []string{etcd, containerd, apiServer, manager, scheduler, kubelet, proxy, router, gateway}
 
-// grace is how long a program may take to end, and hurry where nothing is lost.
-const (
-	grace = 10 * time.Second
-	hurry = time.Second
-)
+// hurry is how long a program may take to end: nothing of it lasts.
+const hurry = time.Second
 
 func (n *Node) startEtcd() error {
 	client, peer := "http://127.0.0.1:2379", "http://127.0.0.1:2380"

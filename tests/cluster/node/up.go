@@ -72,7 +72,7 @@ func (n *Node) control(ctx context.Context, progress func(string)) error {
 
 // prepare makes what has to exist before the first program starts.
 func (n *Node) prepare(ctx context.Context) error {
-	for _, dir := range []string{n.conf(""), filepath.Join(n.state, "logs"), n.run} {
+	for _, dir := range []string{n.conf(""), filepath.Join(n.state, "logs"), n.temp(), n.run} {
 		if err := os.MkdirAll(dir, 0o755); err != nil {
 			return err
 		}
