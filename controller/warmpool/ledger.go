@@ -10,15 +10,21 @@ import (
 	"github.com/preheat-dev/preheat/api/sandbox/v1alpha1"
 )
 
-// endedFor is how long the end of a claim is remembered: far longer than it
-// takes to delete its sandbox.
-const endedFor = 10 * time.Minute
+const (
+	// endedFor is how long the end of a claim is remembered: longer than it
+	// takes to delete its sandbox. After that it is an orphan like others.
+	endedFor = time.Minute
+	// maxGone bounds the names kept of a pool that nobody looks at, as in a
+	// controller that does not lead.
+	maxGone = 1000
+)
 
 // ledger keeps what passes by in the watches and can no longer be read from
 // the caches: claims that ended, sandboxes that were claimed or went away.
 type ledger struct {
 	mu      sync.Mutex
 	ended   map[types.NamespacedName]time.Time
+	pruned  time.Time
 	pending map[types.NamespacedName]*passed
 }
 
@@ -36,10 +42,9 @@ func newLedger() *ledger {
 func (l *ledger) claimEnded(c *v1alpha1.SandboxClaim, now time.Time) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	for key, at := range l.ended {
-		if now.Sub(at) > endedFor {
-			delete(l.ended, key)
-		}
+	if now.Sub(l.pruned) > endedFor {
+		l.pruned = now
+		prune(l.ended, func(key types.NamespacedName) bool { return now.Sub(l.ended[key]) < endedFor })
 	}
 	l.ended[types.NamespacedName{Namespace: c.Namespace, Name: c.Name}] = now
 }
@@ -61,6 +66,9 @@ func (l *ledger) sandboxGone(pod *corev1.Pod) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	p := l.of(pod)
+	if len(p.gone) == maxGone {
+		p.gone = p.gone[:0]
+	}
 	p.gone = append(p.gone, pod.Name)
 }
 

@@ -41,9 +41,14 @@ type cache struct {
 	change chan struct{}
 }
 
-type entry struct {
+// candidate is a sandbox as it was at one moment.
+type candidate struct {
 	pod  *corev1.Pod
 	seen time.Time
+}
+
+type entry struct {
+	candidate
 	// taken says that this process tries to claim it, or has tried.
 	taken bool
 }
@@ -143,7 +148,7 @@ func (c *cache) set(obj any) {
 	defer c.mu.Unlock()
 	e := c.pods[pod.Name]
 	if e == nil || e.pod.UID != pod.UID {
-		e = &entry{seen: time.Now()}
+		e = &entry{candidate: candidate{seen: time.Now()}}
 		c.pods[pod.Name] = e
 	}
 	e.pod = pod

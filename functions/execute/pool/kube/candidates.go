@@ -77,7 +77,7 @@ func (c *cache) choose(want pool.Claim) (offer, error) {
 // take picks a warm sandbox of a pool for this process to try: at random, so
 // that replicas do not run after the same one, and of the template's latest
 // content if there is one. It returns nil when there is none.
-func (c *cache) take(o offer) *entry {
+func (c *cache) take(o offer) *candidate {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	var latest, other []*entry
@@ -99,14 +99,17 @@ func (c *cache) take(o offer) *entry {
 	}
 	e := from[rand.IntN(len(from))]
 	e.taken = true
-	return e
+	taken := e.candidate
+	return &taken
 }
 
 // giveBack makes a sandbox a candidate again that was not claimed after all.
-func (c *cache) giveBack(e *entry) {
+func (c *cache) giveBack(taken *candidate) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	e.taken = false
+	if e := c.pods[taken.pod.Name]; e != nil && e.pod.UID == taken.pod.UID {
+		e.taken = false
+	}
 }
 
 // join puts a claim in a pool's line.

@@ -70,7 +70,7 @@ func (p *Pool) claim(ctx context.Context, o offer, want pool.Claim) (*sandbox, s
 		}
 	}
 	p.metrics.misses.WithLabelValues(o.pool.Name).Inc()
-	s, err := p.newAttempt(o, want).slow(ctx)
+	s, err := p.newAttempt(o, want).slow(ctx, patience(ctx))
 	if s != nil {
 		s.queued = true
 	}
@@ -141,7 +141,7 @@ func (a *attempt) create(ctx context.Context, binding v1alpha1.Binding, wait tim
 
 // win takes the lock of a sandbox. It returns nil without an error when
 // someone else has it.
-func (a *attempt) win(ctx context.Context, e *entry) (*corev1.Pod, error) {
+func (a *attempt) win(ctx context.Context, e *candidate) (*corev1.Pod, error) {
 	patch, err := lock.Claim(lock.Holder{Claim: a.name, Deadline: a.lifetime(e)})
 	if err != nil {
 		return nil, err
@@ -175,7 +175,7 @@ func (a *attempt) win(ctx context.Context, e *entry) (*corev1.Pod, error) {
 
 // lifetime is how long the Pod may run, counted from its own start: the node's
 // last resort. Clocks may differ, so its age is at least what was seen of it.
-func (a *attempt) lifetime(e *entry) time.Duration {
+func (a *attempt) lifetime(e *candidate) time.Duration {
 	now := time.Now()
 	age := now.Sub(e.seen)
 	if t := e.pod.Status.StartTime; t != nil {

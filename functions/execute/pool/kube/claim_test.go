@@ -54,7 +54,7 @@ func warmPod(name, revision string, change func(*corev1.Pod)) *entry {
 	if change != nil {
 		change(p)
 	}
-	return &entry{pod: p, seen: time.Now()}
+	return &entry{candidate: candidate{pod: p, seen: time.Now()}}
 }
 
 // Only what is warm, ready and untried is a candidate, the latest edition first.
@@ -82,7 +82,7 @@ func TestTake(t *testing.T) {
 	if e := c.take(o); e != nil {
 		t.Fatalf("took %s, which is no candidate", e.pod.Name)
 	}
-	c.giveBack(c.pods["old"])
+	c.giveBack(&c.pods["old"].candidate)
 	if e := c.take(o); e == nil || e.pod.Name != "old" {
 		t.Errorf("took %+v, want old again", e)
 	}
@@ -104,13 +104,13 @@ func TestRunner(t *testing.T) {
 // The Pod's own deadline leaves the claim its time, whatever the clocks say.
 func TestLifetime(t *testing.T) {
 	a := &attempt{want: pool.Claim{Deadline: time.Now().Add(time.Minute)}}
-	seen := func(ago time.Duration, started time.Duration) *entry {
+	seen := func(ago time.Duration, started time.Duration) *candidate {
 		e := warmPod("p", "r", func(p *corev1.Pod) { p.Status.StartTime = &metav1.Time{Time: time.Now().Add(-started)} })
 		e.seen = time.Now().Add(-ago)
-		return e
+		return &e.candidate
 	}
 	for name, test := range map[string]struct {
-		e    *entry
+		e    *candidate
 		want time.Duration
 	}{
 		"by the node's clock":      {seen(0, time.Hour), time.Hour + time.Minute + podSlack},

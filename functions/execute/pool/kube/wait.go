@@ -16,13 +16,18 @@ import (
 // defaultWait is how long a claim waits whose caller sets no deadline.
 const defaultWait = time.Minute
 
-// slow leaves the claim to the controller and waits until the Pod bound to it
-// shows up.
-func (a *attempt) slow(caller context.Context) (*sandbox, error) {
-	wait := defaultWait
+// patience is when a caller no longer wants a sandbox.
+func patience(caller context.Context) time.Time {
 	if deadline, ok := caller.Deadline(); ok {
-		wait = time.Until(deadline)
+		return deadline
 	}
+	return time.Now().Add(defaultWait)
+}
+
+// slow leaves the claim to the controller and waits until the Pod bound to it
+// shows up. It waits again for another one when that Pod is dead.
+func (a *attempt) slow(caller context.Context, end time.Time) (*sandbox, error) {
+	wait := time.Until(end)
 	w := &waiter{claim: a.name, bound: make(chan *corev1.Pod, 1), ripe: make(chan struct{}, 1)}
 	a.cache.join(a.pool.Name, w)
 	defer a.cache.leave(a.pool.Name, w)
@@ -42,11 +47,16 @@ func (a *attempt) slow(caller context.Context) (*sandbox, error) {
 	ctx, cancel = context.WithTimeout(caller, bindTimeout)
 	defer cancel()
 	s, err := a.connect(ctx, pod)
-	if err != nil {
-		a.abandon(pod)
+	if err == nil {
+		return s, nil
+	}
+	a.abandon(pod)
+	if caller.Err() != nil || time.Until(end) < dialTimeout {
 		return nil, fmt.Errorf("%w: %w", pool.ErrNoSandbox, err)
 	}
-	return s, nil
+	a.log.Warn("The sandbox of a waiting claim could not be reached", "pool", a.pool.Name, "sandbox", pod.Name, "error", err)
+	a.cache.leave(a.pool.Name, w)
+	return a.newAttempt(a.offer, a.want).slow(caller, end)
 }
 
 // await waits for the Pod. The first in line takes one itself when the
