@@ -17,7 +17,7 @@ import (
 )
 
 // overtime is how long after its own deadline a runner may still report.
-const overtime = 5 * time.Second
+const overtime = 8 * time.Second
 
 // Executor runs programs.
 type Executor struct {

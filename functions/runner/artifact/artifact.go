@@ -37,7 +37,7 @@ const (
 	// maxDepth bounds how deep directories are entered.
 	maxDepth = 32
 	// maxTime bounds the collection.
-	maxTime = 2 * time.Second
+	maxTime = 5 * time.Second
 )
 
 // Limits bounds what is collected.
