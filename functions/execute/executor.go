@@ -11,6 +11,10 @@ import (
 	"log/slog"
 	"time"
 
+	"go.opentelemetry.io/otel"
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/trace"
+
 	"github.com/preheat-dev/preheat/api/execution"
 	"github.com/preheat-dev/preheat/functions/execute/pool"
 	"github.com/preheat-dev/preheat/functions/runner/wire"
@@ -18,6 +22,8 @@ import (
 
 // overtime is how long after its own deadline a runner may still report.
 const overtime = 8 * time.Second
+
+const tracerName = "github.com/preheat-dev/preheat/functions/execute"
 
 // Executor runs programs.
 type Executor struct {
@@ -58,6 +64,9 @@ func (e *Executor) Check(r *execution.Request) (*execution.Program, *execution.P
 // the result then says so if the program had begun, else the error does.
 func (e *Executor) Execute(ctx context.Context, id string, p *execution.Program, sink Sink) (*execution.Result, error) {
 	began := time.Now()
+	ctx, span := otel.Tracer(tracerName).Start(ctx, "execution", trace.WithAttributes(
+		attribute.String("preheat.execution", id), attribute.String("preheat.language", p.Language)))
+	defer span.End()
 	e.metrics.inFlight.Inc()
 	defer e.metrics.inFlight.Dec()
 	result, err := e.execute(ctx, id, p, sink, began)

@@ -25,12 +25,14 @@ import (
 	"github.com/preheat-dev/preheat/functions/execute/pool/kube"
 	"github.com/preheat-dev/preheat/functions/execute/transport"
 	"github.com/preheat-dev/preheat/functions/server"
+	"github.com/preheat-dev/preheat/functions/tracing"
 )
 
 const envPrefix = "PREHEAT"
 
-// settings is the whole environment of this command: PREHEAT_ and the field's
-// name in capitals, words separated by _.
+// settings is the environment of this command: PREHEAT_ and the field's name
+// in capitals, words separated by _. Traces have OpenTelemetry's own variables,
+// see package tracing.
 type settings struct {
 	// Namespace holds the warm pools.
 	Namespace string `default:"runc-warmpool"`
@@ -90,6 +92,11 @@ func run() error {
 }
 
 func serve(ctx context.Context, s settings, log *slog.Logger) (err error) {
+	flush, err := tracing.SetUp(ctx, "preheat-execute")
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, flush()) }()
 	metrics := prometheus.NewRegistry()
 	metrics.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	pool, err := connect(ctx, s, metrics, log)

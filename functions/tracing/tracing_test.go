@@ -1,0 +1,55 @@
+package tracing_test
+
+import (
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"go.opentelemetry.io/otel"
+
+	"github.com/preheat-dev/preheat/functions/tracing"
+)
+
+// TestSetUp: spans reach the collector that the environment names, at the
+// latest when flushed, and none is made where it names none.
+func TestSetUp(t *testing.T) {
+	t.Setenv("OTEL_EXPORTER_OTLP_ENDPOINT", "")
+	t.Setenv("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "")
+	flush, err := tracing.SetUp(t.Context(), "test")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, span := otel.Tracer("test").Start(t.Context(), "unseen"); span.IsRecording() {
+		t.Error("spans are recorded though nobody asked for it")
+	}
+	if err := flush(); err != nil {
+		t.Error(err)
+	}
+
+	bodies := make(chan string, 1)
+	collector := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		data, err := io.ReadAll(r.Body)
+		if err != nil {
+			t.Error(err)
+		}
+		bodies <- r.URL.Path + string(data)
+	}))
+	defer collector.Close()
+	t.Setenv("OTEL_EXPORTER_OTLP_ENDPOINT", collector.URL)
+	if flush, err = tracing.SetUp(t.Context(), "the-service"); err != nil {
+		t.Fatal(err)
+	}
+	_, span := otel.Tracer("test").Start(t.Context(), "the-span")
+	span.End()
+	if err := flush(); err != nil {
+		t.Fatal(err)
+	}
+	body := <-bodies
+	for _, part := range []string{"/v1/traces", "the-service", "the-span"} {
+		if !strings.Contains(body, part) {
+			t.Errorf("the collector got %q, which lacks %q", body, part)
+		}
+	}
+}
