@@ -82,6 +82,9 @@ buildah)
   ;;
 esac
 
+# While it builds, the builder has a file of its own in this place.
+printf '127.0.0.1\tlocalhost sandbox\n::1\tlocalhost\n' >"$work/rootfs/etc/hosts"
+
 # version PACKAGE: the upstream version of a package in the image.
 version() {
   awk -v RS= -v name="$1" '$0 ~ "(^|\n)Package: " name "\n" { match($0, /\nVersion: [^\n]*/); v = substr($0, RSTART + 10, RLENGTH - 10); sub(/^[0-9]+:/, "", v); sub(/[-+][^-]*$/, "", v); sub(/\+.*/, "", v); print v }' "$work/rootfs/var/lib/dpkg/status"

@@ -35,6 +35,7 @@ func languages() []language {
 	loader := []string{"LD_", "GLIBC_", "MALLOC_", "LC_", "LANG", "TZ"}
 	// What modules that were imported ahead have read.
 	imports := []string{"MPL", "NPY_", "NUMPY_", "OMP_", "OPENBLAS_"}
+	node := []string{"node", "--require", "/opt/preheat/node/warm.cjs", "main.js"}
 	return []language{
 		{
 			name: "python", script: "main.py", path: "/usr/bin/python3", rich: true,
@@ -43,7 +44,7 @@ func languages() []language {
 		},
 		{
 			name: "javascript", script: "main.js", path: "/usr/bin/node",
-			cold: []string{"node", "main.js"}, warm: []string{"node", "--require", "/opt/preheat/node/warm.cjs", "main.js"},
+			cold: node, warm: node,
 			startup: slices.Concat([]string{"NODE_", "UV_", "OPENSSL_", "SSL_", "ICU_"}, loader),
 		},
 		{name: "bash", script: "main.sh", path: "/bin/bash", cold: []string{"bash", "main.sh"}},
@@ -99,7 +100,7 @@ func startWarm(p *processes, l language, env []string, dir string) (*interpreter
 
 // startCold starts the program that is in dir.
 func startCold(p *processes, l language, args, env []string, dir string) (*interpreter, error) {
-	if l.rich {
+	if l.warm != nil {
 		env = append(env, "_PREHEAT=cold")
 	}
 	return start(p, l, slices.Concat(l.cold, args), env, dir)
@@ -109,7 +110,7 @@ func startCold(p *processes, l language, args, env []string, dir string) (*inter
 // the runner.
 func start(p *processes, l language, argv, env []string, dir string) (*interpreter, error) {
 	in := &interpreter{lang: l}
-	harness := l.rich || l.warm != nil
+	harness := l.warm != nil
 	ends := []struct {
 		ours  **os.File
 		write bool // ours is the writing end

@@ -219,9 +219,11 @@ func (w *walker) entry(d *os.File, prefix, name string, depth int) error {
 		return nil
 	}
 	if st.Mode&unix.S_IFMT != unix.S_IFDIR {
+		began := time.Now()
 		if !w.visit(path, parent, name, &st) {
 			return errStopped
 		}
+		w.deadline = w.deadline.Add(time.Since(began))
 		return nil
 	}
 	if depth == maxDepth {

@@ -131,6 +131,7 @@ func TestS12Surroundings(t *testing.T) {
 		{"user", python("import getpass, os, pwd, grp\nprint(getpass.getuser(), pwd.getpwuid(os.getuid()).pw_name, grp.getgrgid(os.getgid()).gr_name, os.getuid(), os.getgroups())"), "sandbox sandbox sandbox 1000 []\n"},
 		{"names of files", python("import os\nopen('ünï.txt', 'w').close()\nprint(sorted(os.listdir('.')), sorted(os.listdir(b'.'))); os.remove('ünï.txt')"), "['main.py', 'ünï.txt'] [b'main.py', b'\\xc3\\xbcn\\xc3\\xaf.txt']\n"},
 		{"loopback", python("import socket\ns = socket.create_server(('127.0.0.1', 0))\nc = socket.create_connection(s.getsockname())\nprint(s.accept()[0].send(b'x'), c.recv(1))"), "1 b'x'\n"},
+		{"own names", python("import socket\nprint(socket.gethostbyname('localhost'), socket.gethostname(), socket.gethostbyname(socket.gethostname()))"), "127.0.0.1 sandbox 127.0.0.1\n"},
 		{"bash", execution.Request{Language: "bash", Code: "pwd; id -un; echo $HOME $LANG $TZ; locale charmap; echo x > /tmp/x && cat /tmp/x"}, "/work\nsandbox\n/home/sandbox C.UTF-8 Etc/UTC\nUTF-8\nx\n"},
 		{"node", execution.Request{Language: "javascript", Code: "console.log(process.cwd(), os = require('os').userInfo().username, new Date(0).getTimezoneOffset(), 'é'.normalize('NFD').length)"}, "/work sandbox 0 2\n"},
 	})

@@ -89,7 +89,7 @@ func TestS6Limits(t *testing.T) {
 			r := run(t, tt.code)
 			product.Equal(t, "number of artifacts", len(r.Artifacts), tt.count)
 			product.Equal(t, "notes", strings.Join(r.Notes, "; "), tt.notes)
-			if tt.count > 0 {
+			if tt.count > 0 && tt.count == len(r.Artifacts) {
 				product.Equal(t, "what became of the last one", r.Artifacts[tt.count-1].Omitted, tt.last)
 			}
 		})
