@@ -50,7 +50,7 @@ browser() {
   local server=$! url= status=0
   for _ in $(seq 300); do
     url=$(sed -n 's/.*msg="Preheat is here" url=\(.*\)/\1/p' "$log")
-    [ -z "$url" ] || curl -sf -o /dev/null "$url/readyz" && break
+    if [ -n "$url" ] && curl -sf -o /dev/null "$url/readyz"; then break; fi
     kill -0 "$server" || { cat "$log"; return 1; }
     sleep 0.1
   done
