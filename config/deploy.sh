@@ -31,42 +31,44 @@ context=$(k config current-context 2>/dev/null) ||
   fail "kubectl has no current context" \
     "Choose one with \`kubectl config use-context NAME\`, set KUBECONFIG, or run \`make cluster\`."
 server=$(k config view --minify -o 'jsonpath={.clusters[0].cluster.server}')
-k get --raw=/readyz >/dev/null 2>"${err:=$(mktemp)}" ||
-  fail "the cluster of context $context at $server does not answer" "$(tail -n 1 "$err")" \
+answer=$(k get --raw=/readyz --request-timeout=10s 2>&1 >/dev/null) ||
+  fail "the cluster of context $context at $server does not answer" "$(tail -n 1 <<<"$answer")" \
     "If it is the wrong one: \`kubectl config get-contexts\` lists them. \`make cluster\` starts the local one."
 say "context $context at $server"
 
-# The local cluster's context is preheat-NAME.
+# The context of a cluster that `make cluster` brought up is preheat-NAME.
 local_name=
-state=${KUBECONFIG:-}
-case $state in /var/lib/preheat-cluster/*/kubeconfig) local_name=${context#preheat-} ;; esac
+case $context in
+preheat-*) if build/bin/cluster -name "${context#preheat-}" http-port >/dev/null 2>&1; then local_name=${context#preheat-}; fi ;;
+esac
 
 if [ "${1:-}" = remove ]; then
-  k delete -k "$out" --ignore-not-found
+  k delete -k "$overlay" --ignore-not-found
   exit
 fi
 
+may() { [ "$(k auth can-i create "$@" 2>/dev/null)" = yes ]; }
+
 check_permissions() {
-  local missing=() resource
+  local missing=() resource name
   for resource in customresourcedefinitions clusterroles; do
-    [ "$(k auth can-i create $resource 2>/dev/null)" = yes ] || missing+=("$resource")
-  done
-  for name in $namespaces; do
-    k get namespace "$name" >/dev/null 2>&1 && continue
-    [ "$(k auth can-i create namespaces 2>/dev/null)" = yes ] ||
-      fail "the namespace $name is missing, and you may not create it" \
-        "Ask an administrator for: kubectl create namespace $name"
+    may $resource || missing+=("$resource")
   done
   for resource in roles rolebindings serviceaccounts networkpolicies services.serving.knative.dev; do
-    [ "$(k auth can-i create "$resource" -n llm-sandbox-demo 2>/dev/null)" = yes ] || missing+=("$resource")
+    may "$resource" -n llm-sandbox-demo || missing+=("$resource")
   done
   [ ${#missing[@]} -eq 0 ] ||
     fail "$(k auth whoami -o 'jsonpath={.status.userInfo.username}' 2>/dev/null || echo "this user") may not create: ${missing[*]}" \
       "Use a context of an administrator, or ask one to apply: kubectl apply -k $overlay"
+  for name in $namespaces; do
+    may namespaces || k get namespace "$name" >/dev/null 2>&1 ||
+      fail "the namespace $name is missing, and you may not create it" \
+        "Ask an administrator for: kubectl create namespace $name"
+  done
 }
 
 check_knative() {
-  k get crd services.serving.knative.dev >/dev/null 2>&1 ||
+  k get --raw=/apis/serving.knative.dev/v1 >/dev/null 2>&1 ||
     fail "Knative Serving is not installed on this cluster" \
       "On OpenShift: install the OpenShift Serverless operator and a KnativeServing." \
       "Elsewhere: see https://knative.dev/docs/install/. On this machine: \`make cluster\`."
@@ -81,10 +83,11 @@ images() {
     prefix=dev.local/preheat
     load
   else
-    fail "this cluster cannot get images named dev.local/…: it is not the one of \`make cluster\`" \
+    fail "the cluster of context $context cannot get images named dev.local/…: it is not the one of \`make cluster\`" \
       "Push them where it can: make push REGISTRY=registry.example.com/preheat" \
       "and deploy from there:  make deploy REGISTRY=registry.example.com/preheat"
   fi
+  [ -n "$(config/images/images.sh list)" ] || fail "no images have been built" "Build them with: make images"
   mkdir -p "$out"
   {
     printf 'apiVersion: kustomize.config.k8s.io/v1beta1\nkind: Kustomization\nresources:\n- ../../%s\nimages:\n' "$overlay"

@@ -65,5 +65,5 @@ walkthrough: ## Do what the README's walkthrough does on the current context's c
 	$(GO) test -count=1 -v -run TestWalkthrough ./tests/walkthrough
 
 .PHONY: bench-cluster
-bench-cluster: ## Measure the current context's cluster: build/bench/cluster.json
-	$(GO) run ./tests/walkthrough/bench -out $(BUILD)/bench/cluster.json
+bench-cluster: $(BUILD)/bin/cluster ## Measure the local cluster: build/bench/cluster.json
+	$(BUILD)/bin/cluster -name $(CLUSTER_NAME) exec $(GO) run ./tests/bench/cluster -out $(BUILD)/bench/cluster.json
