@@ -39,9 +39,12 @@ page() {
 
 e2e() { go test -count=1 -p 1 -timeout 20m $(go list ./tests/... | grep -E '/tests/(e2e|attacks|openapi)'); }
 
-# The server under test is built with the race detector here; a race in it fails
-# the test that stops it.
-load() { PREHEAT_BINARY=$PWD/build/bin/preheat-race go test -count=1 -p 1 -timeout 20m -v ./tests/load ./tests/e2e/lifecycle; }
+# Once more, some of it with a server that has the race detector: a race in it
+# fails the test that stops it.
+load() {
+  go test -count=1 -p 1 -timeout 20m -v ./tests/load
+  PREHEAT_BINARY=$PWD/build/bin/preheat-race go test -count=1 -p 1 -timeout 20m ./tests/e2e/lifecycle ./tests/e2e/ending ./tests/e2e/output
+}
 
 browser() {
   local log=$PWD/$logs/browser-server.log state
