@@ -28,7 +28,10 @@ const (
 	// claimSlack is what a Pod may live on after its claim's end when nobody
 	// is left to delete it.
 	claimSlack = 10 * time.Second
-	nameSuffix = 5
+	// nameSuffix is the length of a sandbox's random part. Names are unique
+	// among all sandboxes ever, and with the five characters that Kubernetes
+	// itself takes, one in a few thousand comes again.
+	nameSuffix = 10
 )
 
 // effects carries out one decision.
