@@ -161,7 +161,7 @@ func TestOvertime(t *testing.T) {
 				if r.Stdout != "partly" || r.Status != execution.StatusPlatformError {
 					t.Errorf("%+v", r)
 				}
-				if waited := time.Since(began); waited != 7*time.Second {
+				if waited := time.Since(began); waited != 10*time.Second {
 					t.Errorf("waited %v", waited)
 				}
 				e.checkReleased(t, 1)
