@@ -118,7 +118,7 @@ func show(figures []figure) error {
 	w := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', tabwriter.AlignRight)
 	fmt.Fprintln(w, "p50\tp90\tp99\tn\t\t")
 	for _, f := range figures {
-		fmt.Fprintf(w, "%.1f\t%.1f\t%.1f\t%d\t%s\t%s\n", f.P50, f.P90, f.P99, f.N, f.Unit, f.Name)
+		fmt.Fprintf(w, "%.1f\t%.1f\t%.1f\t%d\t%s\t  %s\n", f.P50, f.P90, f.P99, f.N, f.Unit, f.Name)
 	}
 	return w.Flush()
 }
