@@ -72,6 +72,10 @@ lint: ## Check format and common mistakes
 bench: deps build ## Measure this machine's sandboxes: build/bench/local.json
 	$(GO) run ./tests/bench -out $(BUILD)/bench/local.json
 
+.PHONY: soak
+soak: deps build ## Run 10,000 good and hostile programs and look for what they leave
+	SOAK=10000 $(GO) test -count=1 -timeout 90m -v -run TestSoak ./tests/load
+
 .PHONY: clean
 clean: ## Remove what was built here; caches stay in $(CACHE)
 	rm -rf $(BUILD) ui/node_modules tests/browser/node_modules
