@@ -14,6 +14,7 @@ import (
 	"os/signal"
 	"path/filepath"
 	"slices"
+	"syscall"
 	"text/tabwriter"
 	"time"
 )
@@ -30,7 +31,7 @@ func run() error {
 	n := flag.Int("n", 200, "requests for each latency")
 	size := flag.Int("pool", 20, "size of the pool")
 	flag.Parse()
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	c, err := connect(ctx)
 	if err != nil {
