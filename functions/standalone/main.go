@@ -38,6 +38,10 @@ func run() (err error) {
 	if err != nil {
 		return err
 	}
+	talkConfig, err := chat.ConfigFromEnv()
+	if err != nil {
+		return err
+	}
 	log := slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: s.LogLevel}))
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
@@ -55,8 +59,8 @@ func run() (err error) {
 	}
 	defer func() { err = errors.Join(err, pool.Close()) }()
 	executor := execute.New(pool, s.limits(), execute.NewMetrics(metrics), log)
-	events := transport.New(transport.Options{Executor: executor, Pool: pool, Gatherer: metrics, EventSource: "/preheat/execute"})
-	talk, err := newChat(s, listener.Addr(), metrics, log)
+	events := transport.New(transport.Options{Executor: executor, Pool: pool, Gatherer: metrics, EventSource: "/preheat/execute", DirectSource: talkConfig.EventSource})
+	talk, err := newChat(talkConfig, s, listener.Addr(), metrics, log)
 	if err != nil {
 		return err
 	}
@@ -95,11 +99,7 @@ func hosts(s settings, listener net.Addr) []string {
 
 // newChat returns the chat function, whose executions go to this process over
 // loopback, as they go to another one on a cluster.
-func newChat(s settings, self net.Addr, r prometheus.Registerer, log *slog.Logger) (*chat.Chat, error) {
-	c, err := chat.ConfigFromEnv()
-	if err != nil {
-		return nil, err
-	}
+func newChat(c chat.Config, s settings, self net.Addr, r prometheus.Registerer, log *slog.Logger) (*chat.Chat, error) {
 	c.LLM = s.LLM
 	c.ExecuteURL = "http://" + reachable(self)
 	page, _ := ui.FS()

@@ -47,6 +47,8 @@ type settings struct {
 	AllowedOrigins []string `split_words:"true"`
 	// EventSource is the source attribute of the events that it answers with.
 	EventSource string `split_words:"true" default:"/preheat/execute"`
+	// DirectSource is that of chat's events, which are not delivered twice.
+	DirectSource string `split_words:"true" default:"/preheat/chat"`
 	// ShutdownGrace is how long executions may go on after SIGTERM.
 	ShutdownGrace time.Duration `split_words:"true" default:"10s"`
 	LogLevel      slog.Level    `split_words:"true" default:"info"`
@@ -105,7 +107,7 @@ func serve(ctx context.Context, s settings, log *slog.Logger) (err error) {
 	}
 	defer func() { err = errors.Join(err, pool.Close()) }()
 	executor := execute.New(pool, s.limits(), execute.NewMetrics(metrics), log)
-	events := transport.New(transport.Options{Executor: executor, Pool: pool, Gatherer: metrics, EventSource: s.EventSource})
+	events := transport.New(transport.Options{Executor: executor, Pool: pool, Gatherer: metrics, EventSource: s.EventSource, DirectSource: s.DirectSource})
 	web, err := server.New(server.Config{
 		Logger: log, Grace: s.ShutdownGrace, AllowedHosts: s.AllowedHosts, AllowedOrigins: s.AllowedOrigins,
 		Quiet: []string{"/healthz", "/readyz", "/metrics"},

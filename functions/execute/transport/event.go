@@ -63,13 +63,20 @@ func (t *Transport) executeEvent(c *fiber.Ctx) error {
 		return t.stream(c, p)
 	}
 	ctx, id := server.Context(c), server.RequestID(c)
-	completed, err := t.deliveries.once(ctx, keyOf(request), func() (*cloudevent.Event, error) {
+	run := func() (*cloudevent.Event, error) {
 		result, err := t.run(ctx, id, p)
 		if err != nil {
 			return nil, err
 		}
 		return t.completed(request, result)
-	})
+	}
+	var completed *cloudevent.Event
+	var err error
+	if request.Source() == t.direct {
+		completed, err = run()
+	} else {
+		completed, err = t.deliveries.once(ctx, keyOf(request), run)
+	}
 	if err != nil {
 		return err
 	}

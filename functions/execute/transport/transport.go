@@ -29,6 +29,7 @@ type Transport struct {
 	pool     pool.Pool
 	metrics  http.Handler
 	source   string
+	direct   string
 	// deliveries are the events that have been or are being answered.
 	deliveries *deliveries
 	// running are executions whose streams may have ended before them.
@@ -42,12 +43,15 @@ type Options struct {
 	Gatherer prometheus.Gatherer
 	// EventSource is the source attribute of completed events.
 	EventSource string
+	// DirectSource is the source of events that are never delivered twice,
+	// since a client waits for each: their answers need not be remembered.
+	DirectSource string
 }
 
 // New returns a transport, which serves once it is registered.
 func New(o Options) *Transport {
 	return &Transport{
-		executor: o.Executor, pool: o.Pool, source: o.EventSource, deliveries: newDeliveries(),
+		executor: o.Executor, pool: o.Pool, source: o.EventSource, direct: o.DirectSource, deliveries: newDeliveries(),
 		metrics: promhttp.HandlerFor(o.Gatherer, promhttp.HandlerOpts{}),
 	}
 }
