@@ -53,7 +53,7 @@ func (s *shell) answer(question string) string {
 		chunks++
 	}
 	if !strings.Contains(stream, "data: [DONE]") {
-		t.Fatal("the answer has no end")
+		t.Fatalf("the answer has no end: %.2000s", stream)
 	}
 	if chunks < 3 {
 		t.Fatalf("the answer came in %d pieces: it did not stream", chunks)
@@ -93,6 +93,8 @@ func TestWalkthrough(t *testing.T) {
 			t.Errorf("a sandbox is named %s", name)
 		}
 	}
+	// The pool's counts follow its sandboxes within a second.
+	s.quiet("kubectl wait sandboxwarmpool/" + poolName + " -n " + sandboxes + " --for=jsonpath={.status.readyReplicas}=2 --timeout=30s")
 	lines := strings.Split(s.run("kubectl get sandboxwarmpool -n "+sandboxes), "\n")
 	if got := strings.Fields(lines[0]); !slices.Equal(got, []string{"NAME", "READY", "AGE"}) {
 		t.Errorf("the columns are %v", got)
