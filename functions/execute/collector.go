@@ -30,7 +30,6 @@ type collector struct {
 	// is used up.
 	left   int64
 	abort  context.CancelCauseFunc
-	handed time.Time // when the sandbox was claimed
 	began  time.Time
 	result execution.Result
 	// streams are the kept bytes, counts what passed.
@@ -67,7 +66,6 @@ func (c *collector) takes(size int) bool {
 // claimed notes the sandbox and what the time until now went to.
 func (c *collector) claimed(s pool.Sandbox, at time.Time) {
 	c.result.SandboxName = s.Name()
-	c.handed = at
 	spent := &c.result.TimingsMS.Claim
 	if s.Queued() {
 		spent = &c.result.TimingsMS.Queue

@@ -47,22 +47,11 @@ func NewMetrics(r prometheus.Registerer) *Metrics {
 }
 
 func (m *Metrics) observe(wp *warmPool) {
-	var warm, warming, claimed float64
-	for _, s := range wp.sandboxes {
-		switch {
-		case s.planned.Ending:
-		case s.planned.Phase == plan.Warm:
-			warm++
-		case s.planned.Phase == plan.Warming:
-			warming++
-		case s.planned.Phase == plan.Claimed:
-			claimed++
-		}
-	}
+	n := wp.counts()
 	name := wp.config.Name
-	m.warm.WithLabelValues(name).Set(warm)
-	m.warming.WithLabelValues(name).Set(warming)
-	m.claimed.WithLabelValues(name).Set(claimed)
+	m.warm.WithLabelValues(name).Set(float64(n[plan.Warm]))
+	m.warming.WithLabelValues(name).Set(float64(n[plan.Warming]))
+	m.claimed.WithLabelValues(name).Set(float64(n[plan.Claimed]))
 	m.desired.WithLabelValues(name).Set(float64(wp.desired))
 	m.waiting.WithLabelValues(name).Set(float64(len(wp.waiting)))
 }

@@ -153,27 +153,32 @@ func (wp *warmPool) findDead() {
 	}
 }
 
+// counts is how many sandboxes are in which phase, without those that end.
+func (wp *warmPool) counts() map[plan.Phase]int {
+	n := map[plan.Phase]int{}
+	for _, s := range wp.sandboxes {
+		if !s.planned.Ending {
+			n[s.planned.Phase]++
+		}
+	}
+	return n
+}
+
 func (wp *warmPool) status() execution.PoolStatus {
+	n := wp.counts()
 	st := execution.PoolStatus{
 		Name: wp.config.Name, Languages: wp.config.Languages, Desired: wp.desired,
+		Warm: n[plan.Warm], Warming: n[plan.Warming], Claimed: n[plan.Claimed],
 		Waiting: len(wp.waiting), Problem: wp.problem.Message, Sandboxes: []execution.SandboxStatus{},
 	}
+	states := map[plan.Phase]string{
+		plan.Warm: execution.SandboxWarm, plan.Claimed: execution.SandboxClaimed, plan.Warming: execution.SandboxWarming,
+	}
 	for name, s := range wp.sandboxes {
-		state := ""
-		switch {
-		case s.planned.Ending:
+		if s.planned.Ending {
 			continue
-		case s.planned.Phase == plan.Warm:
-			state = execution.SandboxWarm
-			st.Warm++
-		case s.planned.Phase == plan.Claimed:
-			state = execution.SandboxClaimed
-			st.Claimed++
-		case s.planned.Phase == plan.Warming:
-			state = execution.SandboxWarming
-			st.Warming++
 		}
-		st.Sandboxes = append(st.Sandboxes, execution.SandboxStatus{Name: name, State: state})
+		st.Sandboxes = append(st.Sandboxes, execution.SandboxStatus{Name: name, State: states[s.planned.Phase]})
 	}
 	slices.SortFunc(st.Sandboxes, func(a, b execution.SandboxStatus) int { return cmp.Compare(a.Name, b.Name) })
 	return st
