@@ -87,7 +87,7 @@ func (h *herd) hunt(m *member) {
 		case <-h.quit:
 			return
 		case pod := <-m.queue:
-			h.claim(ctx, m, pod, fmt.Sprintf("herd-%d-%s", m.id, pod.Name))
+			h.claim(ctx, m, pod, fmt.Sprintf("herd-%d-%s", m.id, pod.UID))
 		}
 	}
 }
@@ -107,7 +107,7 @@ func (h *herd) claim(ctx context.Context, m *member, pod *corev1.Pod, claim stri
 		h.failed("herd: %v", err)
 		return
 	}
-	h.won(pod.Name, claim)
+	h.won(pod.Name, pod.UID, claim)
 	api := m.preheat.SandboxV1alpha1().SandboxClaims(h.Namespace)
 	_, err = api.Create(ctx, &v1alpha1.SandboxClaim{
 		ObjectMeta: metav1.ObjectMeta{Name: claim},

@@ -16,8 +16,12 @@ import (
 	"testing"
 	"time"
 
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/preheat-dev/preheat/api/execution"
 	"github.com/preheat-dev/preheat/functions/execute/pool"
 	"github.com/preheat-dev/preheat/functions/execute/pool/kube"
+	"github.com/preheat-dev/preheat/functions/runner/wire"
 	"github.com/preheat-dev/preheat/tests/cluster/fakenode"
 	"github.com/preheat-dev/preheat/tests/cluster/stage"
 )
@@ -48,7 +52,7 @@ type race struct {
 	missed atomic.Int64
 
 	mu     sync.Mutex
-	owners map[string]string
+	owners map[types.UID]string
 	// doubles are sandboxes of two owners, errors is what else went wrong,
 	// as it may on a busy machine.
 	doubles, errors []string
@@ -58,7 +62,7 @@ type race struct {
 func TestRace(t *testing.T) {
 	sp := shared.Space(t)
 	node := sp.Node(fakenode.Options{})
-	r := &race{Space: sp, owners: map[string]string{}}
+	r := &race{Space: sp, owners: map[types.UID]string{}}
 	herd := r.newHerd()
 	history := follow(sp, herd.see)
 	sp.Create(sp.Template("python", node))
@@ -144,26 +148,51 @@ func (r *race) execute(ctx context.Context, p *kube.Pool, claimant string) {
 	}
 	defer s.Release()
 	r.claims.Add(1)
-	r.won(s.Name(), claimant)
-	var out fakenode.Output
+	var out answer
 	if _, err := s.Run(ctx, fakenode.Program(), &out); err != nil {
+		// The history still has this claim.
 		r.failed("run in %s: %v", s.Name(), err)
-	} else if string(out) != s.Name() {
-		r.double("claimant %s has sandbox %s and %q ran its program", claimant, s.Name(), out)
+	} else {
+		r.won(s.Name(), types.UID(out.uid), claimant)
+		if string(out.name) != s.Name() {
+			r.double("claimant %s has sandbox %s and %q ran its program", claimant, s.Name(), out.name)
+		}
 	}
 	if rand.IntN(20) == 0 {
 		time.Sleep(time.Duration(rand.IntN(200)) * time.Millisecond)
 	}
 }
 
-// won notes that a claimant believes to have a sandbox.
-func (r *race) won(sandbox, claimant string) {
+// answer is what a sandbox says of itself: its name and its UID.
+type answer struct {
+	name, uid []byte
+}
+
+// Started, Result and Artifact implement wire.Sink.
+func (*answer) Started() {}
+
+func (*answer) Result(execution.RichResult) {}
+
+func (*answer) Artifact(execution.Artifact) {}
+
+// Output implements wire.Sink.
+func (a *answer) Output(stream wire.Stream, data []byte, _ int64) {
+	if stream == wire.Stderr {
+		a.uid = append(a.uid, data...)
+		return
+	}
+	a.name = append(a.name, data...)
+}
+
+// won notes that a claimant believes to have a sandbox. Its UID tells it from
+// all others that there ever were; a name may come again.
+func (r *race) won(name string, uid types.UID, claimant string) {
 	r.mu.Lock()
-	other, taken := r.owners[sandbox]
-	r.owners[sandbox] = claimant
+	other, taken := r.owners[uid]
+	r.owners[uid] = claimant
 	r.mu.Unlock()
 	if taken {
-		r.double("sandbox %s was given to %s and to %s", sandbox, other, claimant)
+		r.double("sandbox %s (%s) was given to %s and to %s", name, uid, other, claimant)
 	}
 }
 

@@ -66,11 +66,17 @@ type Node struct {
 
 	mu      sync.Mutex
 	pods    map[types.UID]*corev1.Pod
-	byToken map[string]string
-	uses    map[string]int
+	byToken map[string]identity
+	uses    map[types.UID]int
 	claimed map[types.UID]string
 	faults  []string
 	conns   map[net.Conn]bool
+}
+
+// identity is a Pod's: a name may come again, a UID never does.
+type identity struct {
+	name string
+	uid  types.UID
 }
 
 // Start starts a node. Stop ends it.
@@ -87,7 +93,7 @@ func Start(ctx context.Context, config *rest.Config, opts Options) (*Node, error
 	}
 	n := &Node{
 		opts: opts, kube: kube, listener: listener, work: make(chan *corev1.Pod, 10000),
-		pods: map[types.UID]*corev1.Pod{}, byToken: map[string]string{}, uses: map[string]int{},
+		pods: map[types.UID]*corev1.Pod{}, byToken: map[string]identity{}, uses: map[types.UID]int{},
 		claimed: map[types.UID]string{}, conns: map[net.Conn]bool{},
 	}
 	ctx, n.cancel = context.WithCancel(ctx)
@@ -169,7 +175,7 @@ func (n *Node) see(ctx context.Context, event watch.EventType, pod *corev1.Pod) 
 		delete(n.pods, pod.UID)
 	} else {
 		n.pods[pod.UID] = pod
-		n.byToken[Token(pod)] = pod.Name
+		n.byToken[Token(pod)] = identity{pod.Name, pod.UID}
 	}
 	n.mu.Unlock()
 	if event == watch.Deleted && n.opts.Deleted != nil {

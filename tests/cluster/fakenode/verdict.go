@@ -85,8 +85,8 @@ func (n *Node) serve() {
 	}
 }
 
-// take answers one run: its output is the sandbox's name. A Pod that is gone
-// has no runner any more.
+// take answers one run: it writes the sandbox's name, and its UID as an error.
+// A Pod that is gone has no runner any more.
 func (n *Node) take(conn net.Conn) {
 	s := wire.NewServer(conn)
 	if s.Ready() != nil {
@@ -97,11 +97,11 @@ func (n *Node) take(conn net.Conn) {
 		return
 	}
 	n.mu.Lock()
-	name, ok := n.byToken[run.Token]
+	pod, ok := n.byToken[run.Token]
 	if ok {
-		n.uses[name]++
-		if n.uses[name] > 1 {
-			n.faults = append(n.faults, fmt.Sprintf("reuse: sandbox %s got run %d", name, n.uses[name]))
+		n.uses[pod.uid]++
+		if n.uses[pod.uid] > 1 {
+			n.faults = append(n.faults, fmt.Sprintf("reuse: sandbox %s got run %d", pod.name, n.uses[pod.uid]))
 		}
 	}
 	n.mu.Unlock()
@@ -109,7 +109,7 @@ func (n *Node) take(conn net.Conn) {
 		_ = s.Fail(&wire.Failure{Code: wire.FailureToken, Detail: "no sandbox has this token"})
 		return
 	}
-	if s.Started() != nil || s.Output(wire.Stdout, []byte(name), 0) != nil {
+	if s.Started() != nil || s.Output(wire.Stdout, []byte(pod.name), 0) != nil || s.Output(wire.Stderr, []byte(pod.uid), 0) != nil {
 		return
 	}
 	_ = s.Exit(wire.Outcome{Status: execution.StatusSucceeded})
@@ -123,7 +123,7 @@ func Program() wire.Run {
 	}}
 }
 
-// Output collects what a run writes.
+// Output collects what a run writes, without its errors.
 type Output []byte
 
 var _ wire.Sink = (*Output)(nil)
@@ -132,7 +132,11 @@ var _ wire.Sink = (*Output)(nil)
 func (*Output) Started() {}
 
 // Output implements wire.Sink.
-func (o *Output) Output(_ wire.Stream, data []byte, _ int64) { *o = append(*o, data...) }
+func (o *Output) Output(stream wire.Stream, data []byte, _ int64) {
+	if stream == wire.Stdout {
+		*o = append(*o, data...)
+	}
+}
 
 // Result implements wire.Sink.
 func (*Output) Result(execution.RichResult) {}
