@@ -54,6 +54,7 @@ type Runner struct {
 	config  Config
 	procs   *processes
 	warm    map[string]*interpreter
+	program *interpreter // once there is a run
 	used    atomic.Bool
 	reserve reserve
 }
@@ -88,7 +89,25 @@ func New(config Config) (*Runner, error) {
 		}
 		r.warm[name] = in
 	}
+	if err := r.rehearse(); err != nil {
+		return nil, err
+	}
 	return r, r.procs.Protect()
+}
+
+// rehearse does what a run does after the program's end, which is on the way
+// of the answer, so that it is quick when it comes to it.
+func (r *Runner) rehearse() error {
+	if err := wire.Rehearse(); err != nil {
+		return fmt.Errorf("rehearsing a run: %w", err)
+	}
+	oomKills(r.config.CgroupRoot)
+	known, err := artifact.Take(r.config.WorkDir)
+	if err != nil {
+		return fmt.Errorf("looking at the working directory: %w", err)
+	}
+	artifact.Collect(r.config.WorkDir, known, artifact.Limits{}, func(execution.Artifact, io.Reader) error { return nil })
+	return nil
 }
 
 // Close kills every process.
@@ -96,6 +115,9 @@ func (r *Runner) Close() {
 	r.procs.Close()
 	for _, in := range r.warm {
 		in.close()
+	}
+	if r.program != nil {
+		r.program.close()
 	}
 }
 
@@ -174,7 +196,7 @@ func (r *Runner) execute(ctx context.Context, s *wire.Server, run wire.Run, rece
 	if err != nil {
 		return wire.Outcome{}, err
 	}
-	defer in.close()
+	r.program = in // closed after the report
 	started := time.Now()
 	if err := s.Started(); err != nil {
 		r.procs.KillAll()

@@ -1,0 +1,22 @@
+package wire
+
+import "bytes"
+
+// Rehearse takes a run and reports an outcome to nobody. A process that does
+// so once needs less time when it counts: its code is in memory then, and
+// encoding/json knows the types.
+func Rehearse() error {
+	var b bytes.Buffer
+	run := Run{Code: []byte("1"), Env: map[string]string{"NAME": "value"}}
+	if err := writeJSON(&b, frameRun, run); err != nil {
+		return err
+	}
+	s := NewServer(&b)
+	if _, err := s.ReadRun(); err != nil {
+		return err
+	}
+	if err := s.Output(Stdout, []byte("1"), 0); err != nil {
+		return err
+	}
+	return s.Exit(Outcome{Status: "succeeded"})
+}
