@@ -48,6 +48,7 @@ func newWorld(t *testing.T, seed uint64) *world {
 		Size: plan.Size{Replicas: w.rnd.IntN(6)}, Revision: "r0", Limit: 6 + w.rnd.IntN(10),
 		MaxCreating: 1 + w.rnd.IntN(4), MaxUnavailable: w.rnd.IntN(3),
 		MaxAge: time.Duration(w.rnd.IntN(2)) * 10 * time.Minute, WarmTimeout: 5 * time.Minute,
+		Lull:     time.Duration(w.rnd.IntN(2)) * 20 * time.Second,
 		Strategy: []plan.Strategy{"", plan.Rolling, plan.OnReplenish, plan.Recreate}[w.rnd.IntN(4)],
 	}
 	return w
@@ -114,7 +115,7 @@ func (w *world) claim(name string, c *claim) {
 		w.note("claim %s lost %s", c.Name, name)
 		return
 	}
-	b.Phase, b.owners = plan.Claimed, append(b.owners, c.Name)
+	b.Phase, b.ClaimedAt, b.owners = plan.Claimed, w.now, append(b.owners, c.Name)
 	c.sandbox = name
 	if len(b.owners) > 1 {
 		w.fail("I1/I2: sandbox %s was claimed by %v", name, b.owners)

@@ -185,7 +185,7 @@ func (p *planner) resize() {
 
 // create fills up what is missing, within every bound.
 func (p *planner) create() {
-	missing := p.want() - p.fresh()
+	missing := p.want() - p.fresh() - p.putOff()
 	if missing <= 0 || p.s.Paused != (Problem{}) {
 		return
 	}
@@ -200,6 +200,21 @@ func (p *planner) create() {
 		bound = min(bound, 1-inFlight)
 	}
 	p.out.Create = max(0, min(missing, bound, p.s.Limit-p.total))
+}
+
+// putOff is how many sandboxes are not to be created yet, see State.Lull.
+func (p *planner) putOff() int {
+	if p.s.Lull == 0 || len(p.freshWarm) == 0 {
+		return 0
+	}
+	n := 0
+	for _, x := range p.s.Sandboxes {
+		if until := x.ClaimedAt.Add(p.s.Lull); x.Phase == Claimed && !x.Ending && p.now.Before(until) {
+			p.wake(until)
+			n++
+		}
+	}
+	return n
 }
 
 func (p *planner) problem() Problem {

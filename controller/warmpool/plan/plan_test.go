@@ -16,6 +16,8 @@ func box1(name string, phase plan.Phase, created int) plan.Sandbox {
 	return plan.Sandbox{Name: name, Phase: phase, Revision: "r", Created: at(created)}
 }
 
+func claimedAt(x plan.Sandbox, seconds int) plan.Sandbox { x.ClaimedAt = at(seconds); return x }
+
 func stale(x plan.Sandbox) plan.Sandbox { x.Revision = "before"; return x }
 
 func TestPlan(t *testing.T) {
@@ -101,6 +103,36 @@ func TestPlan(t *testing.T) {
 				s.Sandboxes = []plan.Sandbox{box1("a", plan.Warm, 1), box1("b", plan.Warm, 10)}
 			},
 			want: plan.Actions{Create: 1, Wake: at(25)},
+		},
+		"a program that has just begun is left in peace": {
+			change: func(s *plan.State) {
+				s.Lull = 5 * time.Second
+				s.Sandboxes = []plan.Sandbox{claimedAt(box1("a", plan.Claimed, 1), 18), box1("b", plan.Warm, 2)}
+			},
+			want: plan.Actions{Wake: at(23)},
+		},
+		"but not for long": {
+			change: func(s *plan.State) {
+				s.Lull = 5 * time.Second
+				s.Sandboxes = []plan.Sandbox{claimedAt(box1("a", plan.Claimed, 1), 15), box1("b", plan.Warm, 2)}
+			},
+			want: plan.Actions{Create: 1},
+		},
+		"and not when no other sandbox is warm": {
+			change: func(s *plan.State) {
+				s.Lull = 5 * time.Second
+				s.Sandboxes = []plan.Sandbox{claimedAt(box1("a", plan.Claimed, 1), 18), claimedAt(box1("b", plan.Claimed, 2), 19)}
+			},
+			want: plan.Actions{Create: 2},
+		},
+		"nor when it has ended": {
+			change: func(s *plan.State) {
+				s.Lull = 5 * time.Second
+				ended := claimedAt(box1("a", plan.Claimed, 1), 18)
+				ended.Ending = true
+				s.Sandboxes = []plan.Sandbox{ended, box1("b", plan.Warm, 2)}
+			},
+			want: plan.Actions{Create: 1},
 		},
 		"no template, no creation": {
 			change: func(s *plan.State) { s.Paused = plan.Problem{Reason: "TemplateNotFound"} },

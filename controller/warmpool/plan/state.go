@@ -36,6 +36,8 @@ type Sandbox struct {
 	// Revision is the State.Revision that it was made from.
 	Revision string
 	Created  time.Time
+	// ClaimedAt is when it was claimed. It matters with State.Lull only.
+	ClaimedAt time.Time
 	// Over says of a claimed sandbox that its claim has ended.
 	Over bool
 	// Ending says that its deletion is under way already.
@@ -101,6 +103,11 @@ type State struct {
 	MaxAge time.Duration
 	// WarmTimeout is how long warming may take; 0 means for ever.
 	WarmTimeout time.Duration
+	// Lull is how long the replacement of a claimed sandbox is put off for the
+	// sake of the program in it, unless that ends before: where both share a
+	// processor, a short program would take twice as long. Nothing is put off
+	// while no warm sandbox is left.
+	Lull time.Duration
 	// Backoff is what the last Actions returned, with failed creations added
 	// by Backoff.Failed.
 	Backoff Backoff

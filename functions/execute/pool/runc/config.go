@@ -142,10 +142,13 @@ func idRange(slot int) []ocispec.LinuxIDMapping {
 // maxSlots is how many ranges there are.
 const maxSlots = 4096
 
+// lull is longer than most programs take. See plan.State.
+const lull = 25 * time.Millisecond
+
 // state is the part of plan.State that does not change.
 func (c *Config) state(p PoolConfig) plan.State {
 	return plan.State{
 		Size: plan.Size{Replicas: p.Size}, Limit: c.MaxSandboxes, MaxCreating: c.MaxCreating,
-		WarmTimeout: c.WarmTimeout, MaxAge: c.MaxAge,
+		WarmTimeout: c.WarmTimeout, MaxAge: c.MaxAge, Lull: lull,
 	}
 }

@@ -111,6 +111,9 @@ func (m *containers) start(ctx context.Context, p PoolConfig, c *container) erro
 		_ = theirs.Close() // or the runner's end would never close
 		err = c.wire.Ready(ctx)
 	}
+	if err == nil {
+		err = m.setShares(c.name, sharesWarm)
+	}
 	if err != nil {
 		return errors.Join(err, lastLines(log))
 	}

@@ -35,14 +35,11 @@ func (s *sandbox) Pool() string { return s.pool.config.Name }
 func (s *sandbox) Queued() bool { return s.queued }
 
 // claim makes the sandbox somebody's own. mu is held.
-func (s *sandbox) claim() { s.planned.Phase = plan.Claimed }
+func (s *sandbox) claim() { s.planned.Phase, s.planned.ClaimedAt = plan.Claimed, time.Now() }
 
 // Run implements pool.Sandbox.
 func (s *sandbox) Run(ctx context.Context, run wire.Run, sink wire.Sink) (wire.Outcome, error) {
 	containers := s.owner.containers
-	if err := containers.setShares(s.Name(), sharesBegun); err != nil {
-		return wire.Outcome{}, fmt.Errorf("%w: %w", pool.ErrSandboxLost, err)
-	}
 	// Nothing depends on it if the sandbox is gone by then.
 	long := time.AfterFunc(longAfter, func() { _ = containers.setShares(s.Name(), sharesLong) })
 	defer long.Stop()
@@ -76,15 +73,32 @@ func runnerKilled(kills int64, after time.Duration) wire.Outcome {
 	}
 }
 
-// Release implements pool.Sandbox. The processes are dead when it returns or
-// a moment later; what is left of the sandbox goes in the background.
+// answerFirst is how long a sandbox outlives its release, so that the answer
+// is on its way before the processors are busy with what it leaves behind.
+const answerFirst = 3 * time.Millisecond
+
+// Release implements pool.Sandbox. The processes are dead a moment after it;
+// what is left of the sandbox goes in the background.
 func (s *sandbox) Release() {
 	s.released.Do(func() {
 		p := s.owner
 		p.mu.Lock()
 		defer p.mu.Unlock()
-		s.end(p)
-		p.step()
+		if p.closing || len(s.pool.waiting) > 0 {
+			s.end(p)
+			p.step()
+			return
+		}
+		p.work.Go(func() {
+			select {
+			case <-p.ctx.Done():
+			case <-time.After(answerFirst):
+			}
+			p.mu.Lock()
+			defer p.mu.Unlock()
+			s.end(p)
+			p.step()
+		})
 	})
 }
 

@@ -21,8 +21,8 @@ const (
 	// The processors go to programs that have just begun, then to sandboxes
 	// that are being made, and last to programs that run for long: a hostile
 	// one cannot keep others from starting.
-	sharesBegun, sharesWarming, sharesLong = 1024, 512, 128
-	longAfter                              = 500 * time.Millisecond
+	sharesWarm, sharesWarming, sharesLong = 1024, 512, 128
+	longAfter                             = 500 * time.Millisecond
 )
 
 // Spec returns the OCI configuration of one sandbox.
