@@ -11,7 +11,8 @@
 //	GET /
 //	    the page
 //
-// and on a cluster passes execute's read-only resources on. When the client
+// and on a cluster passes execute's read-only resources on. A chat that is set
+// in front of another one serves the page and passes everything else on. When the client
 // goes away, what was asked of the model and of execute is cancelled at once.
 // A stream that broke off is never made to look complete.
 package chat
@@ -84,8 +85,10 @@ func New(o Options) (*Chat, error) {
 	if c.page, err = newPage(o.Page); err != nil {
 		return nil, err
 	}
-	if err := c.targets(o.Local); err != nil {
-		return nil, err
+	if c.config.ChatURL == "" {
+		if err := c.targets(o.Local); err != nil {
+			return nil, err
+		}
 	}
 	// Execute is a neighbour: no proxy of the environment is on the way.
 	c.llm, c.execute = newClient(http.ProxyFromEnvironment), newClient(nil)
@@ -94,6 +97,11 @@ func New(o Options) (*Chat, error) {
 
 // Register adds chat's routes to r.
 func (c *Chat) Register(r fiber.Router) {
+	if c.config.ChatURL != "" {
+		r.All("/v1/*", c.passOn)
+		c.page.register(r)
+		return
+	}
 	r.Post("/v1/chat/completions", c.completions)
 	r.Get("/v1/models", c.models)
 	r.Get("/v1/chat/status", c.status)

@@ -21,6 +21,9 @@ const EnvPrefix = "PREHEAT"
 type Config struct {
 	// LLM is the language model to talk to.
 	LLM LLM
+	// ChatURL is another chat. Everything below /v1 is then passed on to it,
+	// and neither a model server nor execute is asked from here.
+	ChatURL string `split_words:"true"`
 	// ExecuteURL is where execute takes events.
 	ExecuteURL string `split_words:"true" default:"http://127.0.0.1:8081"`
 	// ExecuteTimeout bounds one execution as chat sees it, waiting included.
@@ -98,6 +101,11 @@ func (c Config) Validate() error {
 	}
 	if strings.ContainsAny(string(c.LLM.APIKey), "\r\n") {
 		return errors.New("PREHEAT_LLM_API_KEY holds a line break")
+	}
+	if c.ChatURL != "" {
+		if err := checkURL(c.ChatURL); err != nil {
+			return fmt.Errorf("PREHEAT_CHAT_URL: %w", err)
+		}
 	}
 	if err := checkURL(c.ExecuteURL); err != nil {
 		return fmt.Errorf("PREHEAT_EXECUTE_URL: %w", err)

@@ -100,7 +100,7 @@ func hosts(s settings, listener net.Addr) []string {
 // newChat returns the chat function, whose executions go to this process over
 // loopback, as they go to another one on a cluster.
 func newChat(c chat.Config, s settings, self net.Addr, r prometheus.Registerer, log *slog.Logger) (*chat.Chat, error) {
-	c.LLM = s.LLM
+	c.LLM, c.ChatURL = s.LLM, ""
 	c.ExecuteURL = "http://" + reachable(self)
 	page, _ := ui.FS()
 	// This process is no model server, though it may have the port of one.
