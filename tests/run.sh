@@ -5,7 +5,7 @@
 set -euo pipefail
 
 cd "$(dirname "$0")/.."
-steps=${STEPS:-"deps build lint generated unit page e2e load browser bench cluster"}
+steps=${STEPS:-"deps build lint generated unit page e2e load browser bench cluster walkthrough"}
 logs=build/logs
 mkdir -p "$logs"
 started=$SECONDS
@@ -13,9 +13,11 @@ started=$SECONDS
 # The cluster's programs take minutes to build where no cache has them. They are
 # built beside everything else, which goes first.
 background=
-if [[ " $steps " == *" cluster "* ]]; then
+if [[ " $steps " =~ " cluster "|" walkthrough " ]]; then
   rm -f "$logs/cluster-build.ended"
-  { nice -n 15 make cluster-build >"$logs/cluster-build.log" 2>&1 && result=ok || result=failed; echo $result >"$logs/cluster-build.ended"; } &
+  tools=
+  if [[ " $steps " == *" walkthrough "* ]]; then tools=all; fi
+  { nice -n 15 make cluster-build CLUSTER_TOOLS=$tools >"$logs/cluster-build.log" 2>&1 && result=ok || result=failed; echo $result >"$logs/cluster-build.ended"; } &
   background=$!
   trap 'kill $background 2>/dev/null || true' EXIT
 fi
@@ -66,7 +68,8 @@ browser() {
 
 bench() { go run ./tests/bench -n 40 -sustained 4s -out build/bench/smoke.json; }
 
-cluster() {
+# cluster_built waits for what is built in the background.
+cluster_built() {
   local shown=
   while [ ! -e "$logs/cluster-build.ended" ]; do
     if [ "$shown" != "$(tail -n 1 "$logs/cluster-build.log")" ]; then
@@ -76,7 +79,34 @@ cluster() {
     sleep 5
   done
   [ "$(cat "$logs/cluster-build.ended")" = ok ] || { tail -n 40 "$logs/cluster-build.log"; return 1; }
+}
+
+cluster() {
+  cluster_built
   go test -count=1 -p 1 -timeout 30m $(go list ./tests/... | grep -E '/tests/(apiserver|cluster)')
+}
+
+# A cluster of its own, beside one that may be in use, which goes in any case.
+walkthrough() {
+  export CLUSTER_NAME=walkthrough PREHEAT_CLUSTER=walkthrough CLUSTER_FLAGS="-api-port 7443 -http-port 8188"
+  export KUBECONFIG=/var/lib/preheat-cluster/$CLUSTER_NAME/kubeconfig OVERLAY=config/overlays/local REGISTRY=
+  cluster_built
+  trap walkthrough_ends EXIT
+  make cluster
+  make deploy
+  go test -count=1 -timeout 20m ./tests/walkthrough
+}
+
+walkthrough_ends() {
+  local status=$? log=$PWD/$logs/walkthrough.log
+  {
+    build/bin/cluster kubectl get all,ksvc,sandboxwarmpools,sandboxclaims -A -o wide
+    build/bin/cluster kubectl get events -A --sort-by=.lastTimestamp
+    build/bin/cluster logs
+  } >"$log" 2>&1 || true
+  [ $status = 0 ] || echo "what the cluster said is in $log"
+  make cluster-down || status=$?
+  exit $status
 }
 
 for step in $steps; do

@@ -1,10 +1,11 @@
 # Targets of images and clusters. The Makefile includes this file.
 #
-# CLUSTER_NAME tells clusters on this machine apart. OVERLAY is what is deployed,
-# REGISTRY where its images are; without it they are loaded into the cluster that
-# `make cluster` brought up.
+# CLUSTER_NAME tells clusters on this machine apart, and CLUSTER_FLAGS gives them
+# ports of their own. OVERLAY is what is deployed, REGISTRY where its images are;
+# without it they are loaded into the cluster that `make cluster` brought up.
 
 CLUSTER_NAME ?= main
+CLUSTER_FLAGS ?=
 OVERLAY      ?= config/overlays/local
 REGISTRY     ?=
 PROGRAMS      = $(BUILD)/programs/chat $(BUILD)/programs/execute $(BUILD)/programs/controller
@@ -20,7 +21,7 @@ export REGISTRY OVERLAY
 cluster: deps-cluster $(BUILD)/bin/cluster $(BUILD)/bin/runc ## Bring up a Kubernetes with Knative on this machine
 	$(BUILD)/bin/cluster build all
 	@ln -sfn "$$($(BUILD)/bin/cluster which kubectl)" $(BUILD)/bin/kubectl
-	$(BUILD)/bin/cluster -name $(CLUSTER_NAME) up
+	$(BUILD)/bin/cluster -name $(CLUSTER_NAME) $(CLUSTER_FLAGS) up
 
 .PHONY: cluster-down
 cluster-down: $(BUILD)/bin/cluster ## Take that cluster down and remove what it left

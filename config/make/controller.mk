@@ -10,8 +10,9 @@ generate: ## Generate clients, deepcopy functions and CRDs
 generate-check:
 	config/generate.sh --check
 
+# CLUSTER_TOOLS are etcd and Kubernetes unless it names others, or all.
 cluster-build: ## Build etcd and Kubernetes for the tests, once
-	$(CLUSTER) build
+	$(CLUSTER) build $(CLUSTER_TOOLS)
 
 RACE_CLAIMS ?= 100000
 
