@@ -9,6 +9,7 @@
 // and, as with every Knative controller, from the ConfigMaps config-logging,
 // config-observability (metrics, by OTLP or Prometheus) and
 // config-leader-election in SYSTEM_NAMESPACE, which are read at the start.
+// Traces are exported as package tracing says, like those of the functions.
 package main
 
 import (
@@ -40,6 +41,7 @@ import (
 	"github.com/preheat-dev/preheat/controller/claim"
 	"github.com/preheat-dev/preheat/controller/template"
 	"github.com/preheat-dev/preheat/controller/warmpool"
+	"github.com/preheat-dev/preheat/functions/tracing"
 )
 
 const (
@@ -85,6 +87,11 @@ func run(ctx context.Context) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, flush()) }()
+	flushTraces, err := tracing.SetUp(ctx, component)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, flushTraces()) }()
 	election, err := sharedmain.GetLeaderElectionConfig(ctx)
 	if err != nil {
 		return fmt.Errorf("read the settings of the leader election: %w", err)

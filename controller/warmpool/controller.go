@@ -46,7 +46,7 @@ func NewController(ctx context.Context, _ configmap.Watcher) *controller.Impl {
 	r := &poolReconciler{
 		kube: kubeclient.Get(ctx), client: client.Get(ctx), pods: pods.Lister(),
 		claims: claiminformer.Get(ctx).Lister(), templates: templateinformer.Get(ctx).Lister(),
-		ledger: newLedger(), metrics: m,
+		ledger: newLedger(), metrics: m, tracer: newTracer(),
 	}
 	impl := poolreconciler.NewImpl(ctx, r, func(impl *controller.Impl) controller.Options {
 		return controller.Options{

@@ -15,6 +15,7 @@ import (
 	utilrand "k8s.io/apimachinery/pkg/util/rand"
 
 	"github.com/preheat-dev/preheat/api/sandbox/lock"
+	"github.com/preheat-dev/preheat/api/sandbox/tracecontext"
 	"github.com/preheat-dev/preheat/api/sandbox/v1alpha1"
 	"github.com/preheat-dev/preheat/controller/template"
 	"github.com/preheat-dev/preheat/controller/warmpool/plan"
@@ -39,6 +40,8 @@ type effects struct {
 	reconciler *poolReconciler
 	pool       *v1alpha1.SandboxWarmPool
 	blueprint  *template.Blueprint
+	// traces are those of the claims that made the creations necessary.
+	traces []string
 	*observation
 
 	// mu guards the memory and the errors while writes run side by side.
@@ -83,7 +86,9 @@ func (e *effects) carryOut(ctx context.Context, a plan.Actions) error {
 func (e *effects) create(ctx context.Context) error {
 	name := e.pool.Name + "-" + utilrand.String(nameSuffix)
 	start := time.Now()
-	e.note(func() { e.memory.made[name], e.memory.born[name] = start.Add(unseenFor), start })
+	e.note(func() {
+		e.memory.made[name], e.memory.born[name] = start.Add(unseenFor), refill{start, e.traces}
+	})
 	_, err := e.podClient().Create(ctx, e.blueprint.Pod(e.pool, name, rand.Text()), metav1.CreateOptions{})
 	if err == nil {
 		return nil
@@ -94,6 +99,7 @@ func (e *effects) create(ctx context.Context) error {
 		}
 		e.memory.backoff = e.memory.backoff.Failed(e.blueprint.Revision, refusal(err), time.Now())
 	})
+	e.reconciler.tracer.refill(ctx, e.pool, name, refill{start, e.traces}, err)
 	return err
 }
 
@@ -122,13 +128,15 @@ func refusal(err error) plan.Problem {
 }
 
 // bind gives a warm sandbox to a claim that waits.
-func (e *effects) bind(ctx context.Context, b plan.Binding) error {
+func (e *effects) bind(ctx context.Context, b plan.Binding) (err error) {
 	claim := e.claim(b.Claim)
 	pod := e.pod(b.Sandbox)
 	if claim == nil || pod == nil {
 		return nil // gone meanwhile
 	}
-	holder := lock.Holder{Claim: claim.Name, UID: claim.UID}
+	ctx, end := e.reconciler.tracer.bind(ctx, claim, pod)
+	defer func() { end(err) }()
+	holder := lock.Holder{Claim: claim.Name, UID: claim.UID, Trace: tracecontext.Of(ctx)}
 	if left := ShutdownTime(claim).Sub(e.now); left > 0 {
 		holder.Deadline = left + claimSlack
 		if pod.Status.StartTime != nil {
@@ -167,12 +175,14 @@ func (e *effects) retire(ctx context.Context, name string) error {
 }
 
 // delete destroys a sandbox that is nobody's any more.
-func (e *effects) delete(ctx context.Context, name string) error {
+func (e *effects) delete(ctx context.Context, name string) (err error) {
 	pod := e.pod(name)
 	if pod == nil {
 		return nil
 	}
-	err := e.podClient().Delete(ctx, name, metav1.DeleteOptions{Preconditions: metav1.NewUIDPreconditions(string(pod.UID))})
+	ctx, end := e.reconciler.tracer.destroy(ctx, pod)
+	defer func() { end(err) }()
+	err = e.podClient().Delete(ctx, name, metav1.DeleteOptions{Preconditions: metav1.NewUIDPreconditions(string(pod.UID))})
 	if err != nil && !apierrors.IsNotFound(err) {
 		return err
 	}

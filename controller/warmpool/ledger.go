@@ -32,6 +32,8 @@ type ledger struct {
 type passed struct {
 	claims int
 	gone   []string
+	// traces are the traceparents of the claims that are traced.
+	traces []string
 }
 
 func newLedger() *ledger {
@@ -59,7 +61,11 @@ func (l *ledger) hasEnded(namespace, claim string) bool {
 func (l *ledger) sandboxClaimed(pod *corev1.Pod) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.of(pod).claims++
+	p := l.of(pod)
+	p.claims++
+	if parent := pod.Labels[v1alpha1.LabelTrace]; parent != "" && len(p.traces) < maxLinks {
+		p.traces = append(p.traces, parent)
+	}
 }
 
 func (l *ledger) sandboxGone(pod *corev1.Pod) {

@@ -30,8 +30,8 @@ type memory struct {
 	// made holds created sandboxes, by name, until they are in the cache, with
 	// the time at which they are no longer expected.
 	made map[string]time.Time
-	// born holds when a sandbox was created, until it is warm.
-	born map[string]time.Time
+	// born holds the refills that go on, by the sandbox's name.
+	born map[string]refill
 	// moved holds the phases of sandboxes that this controller has won.
 	moved map[string]plan.Phase
 	// deleted holds the sandboxes whose deletion was asked for.
@@ -45,6 +45,8 @@ type memory struct {
 	// order numbers the claims as they came.
 	order map[types.UID]int
 	last  int
+	// traces are those of the claims that made the next refills necessary.
+	traces []string
 	// problem and desired are what was last told, in events.
 	problem plan.Problem
 	desired int
@@ -54,7 +56,7 @@ type memory struct {
 
 func newMemory() *memory {
 	return &memory{
-		made: map[string]time.Time{}, born: map[string]time.Time{}, moved: map[string]plan.Phase{},
+		made: map[string]time.Time{}, born: map[string]refill{}, moved: map[string]plan.Phase{},
 		deleted: map[string]bool{}, warm: map[string]bool{}, bound: map[types.UID]string{},
 		orphans: map[string]time.Time{}, order: map[types.UID]int{},
 	}
@@ -98,6 +100,8 @@ func (m *memory) refresh(pods []*corev1.Pod, claims []*v1alpha1.SandboxClaim, p 
 	for range p.claims {
 		m.meter.Claimed(now)
 	}
+	m.traces = append(m.traces, p.traces...)
+	m.traces = m.traces[max(0, len(m.traces)-maxLinks):]
 	present := map[string]bool{}
 	for _, pod := range pods {
 		present[pod.Name] = true

@@ -42,6 +42,7 @@ type poolReconciler struct {
 	memories  memories
 	ledger    *ledger
 	metrics   *metrics
+	tracer    tracer
 }
 
 // ReconcileKind implements the generated Interface. The status is its own to
@@ -159,7 +160,11 @@ func (r *poolReconciler) run(ctx context.Context, pool *v1alpha1.SandboxWarmPool
 	actions := plan.Plan(state, o.now)
 	o.memory.backoff, o.memory.size = actions.Backoff, actions.Memory
 	r.metrics.pool(ctx, pool, state, actions)
-	err = (&effects{reconciler: r, pool: pool, blueprint: b, observation: o}).carryOut(ctx, actions)
+	e := &effects{reconciler: r, pool: pool, blueprint: b, observation: o}
+	if actions.Create > 0 {
+		e.traces, o.memory.traces = o.memory.traces, nil
+	}
+	err = e.carryOut(ctx, actions)
 	if at := o.memory.wake(); !at.IsZero() && (actions.Wake.IsZero() || at.Before(actions.Wake)) {
 		actions.Wake = at
 	}
@@ -236,7 +241,8 @@ func (r *poolReconciler) learn(ctx context.Context, o *observation, s plan.State
 		o.memory.warm[x.Name] = true
 		if born, ok := o.memory.born[x.Name]; ok {
 			delete(o.memory.born, x.Name)
-			took := o.now.Sub(born)
+			r.tracer.refill(ctx, o.pool, x.Name, born, nil)
+			took := o.now.Sub(born.start)
 			o.memory.meter.Refilled(took)
 			r.metrics.refilled(ctx, o.pool, took)
 		}

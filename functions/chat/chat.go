@@ -92,6 +92,7 @@ func New(o Options) (*Chat, error) {
 	}
 	// Execute is a neighbour: no proxy of the environment is on the way.
 	c.llm, c.execute = newClient(http.ProxyFromEnvironment), newClient(nil)
+	c.execute.Transport = traced(c.execute.Transport)
 	return c, nil
 }
 

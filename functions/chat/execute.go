@@ -15,6 +15,9 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 	"github.com/gofiber/fiber/v2"
 	"github.com/google/uuid"
+	"go.opentelemetry.io/contrib/instrumentation/net/http/otelhttp"
+	"go.opentelemetry.io/otel"
+	"go.opentelemetry.io/otel/propagation"
 
 	"github.com/preheat-dev/preheat/api/execution"
 	"github.com/preheat-dev/preheat/functions/server"
@@ -93,6 +96,15 @@ func (c *Chat) mark(f *fiber.Ctx, req *http.Request) {
 			req.Header.Set(name, v)
 		}
 	}
+}
+
+// traced makes executions spans, of the trace of their request.
+func traced(base http.RoundTripper) http.RoundTripper {
+	// Without a provider of its own it would take that of the remote parent,
+	// which records nothing.
+	return otelhttp.NewTransport(base, otelhttp.WithTracerProvider(otel.GetTracerProvider()),
+		otelhttp.WithPropagators(propagation.TraceContext{}),
+		otelhttp.WithFilter(func(r *http.Request) bool { return r.Method == http.MethodPost }))
 }
 
 // eventID is the request's id where this server made it. An id that a client

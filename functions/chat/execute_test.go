@@ -11,6 +11,9 @@ import (
 	"time"
 
 	cehttp "github.com/cloudevents/sdk-go/v2/protocol/http"
+	"go.opentelemetry.io/otel"
+	sdktrace "go.opentelemetry.io/otel/sdk/trace"
+	"go.opentelemetry.io/otel/sdk/trace/tracetest"
 
 	"github.com/preheat-dev/preheat/api/execution"
 	"github.com/preheat-dev/preheat/functions/chat"
@@ -344,5 +347,30 @@ func BenchmarkExecuteHop(b *testing.B) {
 				}
 			}
 		})
+	}
+}
+
+// The request to execute belongs to the trace of the client's, as a span.
+func TestExecuteTrace(t *testing.T) {
+	spans := tracetest.NewInMemoryExporter()
+	before := otel.GetTracerProvider()
+	otel.SetTracerProvider(sdktrace.NewTracerProvider(sdktrace.WithSyncer(spans)))
+	t.Cleanup(func() { otel.SetTracerProvider(before) })
+	parents := make(chan string, 1)
+	f := withExecute(t, func(w http.ResponseWriter, r *http.Request) {
+		parents <- r.Header.Get("Traceparent")
+		completed(w, `{}`)
+	}, nil)
+	f.execute(t, "Traceparent", "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01")
+	got := spans.GetSpans()
+	if len(got) != 1 {
+		t.Fatalf("%d spans", len(got))
+	}
+	s := got[0]
+	if s.Parent.SpanID().String() != "b7ad6b7169203331" || s.SpanContext.TraceID().String() != "0af7651916cd43dd8448eb211c80319c" {
+		t.Errorf("span %s of trace %s has the parent %s", s.Name, s.SpanContext.TraceID(), s.Parent.SpanID())
+	}
+	if parent := <-parents; parent != "00-"+s.SpanContext.TraceID().String()+"-"+s.SpanContext.SpanID().String()+"-01" {
+		t.Errorf("execute got %q", parent)
 	}
 }

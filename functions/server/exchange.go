@@ -6,11 +6,13 @@ import (
 	"log/slog"
 	"runtime/debug"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
 	"github.com/gofiber/fiber/v2"
 	"github.com/google/uuid"
+	"go.opentelemetry.io/otel/propagation"
 
 	"github.com/preheat-dev/preheat/api/execution"
 )
@@ -80,8 +82,24 @@ func (s *Server) begin(c *fiber.Ctx) *exchange {
 	}
 	x := &exchange{server: s, id: id, log: s.log.With("request_id", id), start: time.Now()}
 	ctx, cancel := context.WithCancelCause(s.base)
+	ctx = propagation.TraceContext{}.Extract(ctx, headers{c})
 	x.ctx, x.cancel = context.WithValue(ctx, contextKey{}, x), cancel
 	return x
+}
+
+// headers are those of a request, for whoever reads its trace from them.
+type headers struct{ c *fiber.Ctx }
+
+// Get implements propagation.TextMapCarrier.
+func (h headers) Get(key string) string { return strings.Clone(h.c.Get(key)) }
+
+// Set implements propagation.TextMapCarrier: nobody writes to a request.
+func (headers) Set(string, string) {}
+
+// Keys implements propagation.TextMapCarrier.
+func (h headers) Keys() (keys []string) {
+	h.c.Request().Header.VisitAll(func(name, _ []byte) { keys = append(keys, string(name)) })
+	return keys
 }
 
 // next runs the handlers and turns a panic into an error.
@@ -131,7 +149,7 @@ func (x *exchange) end(e *entry) {
 // Context returns the context of c's exchange. It ends moments after the
 // client's connection was closed (cause ErrPeerGone), when the server is cut
 // at shutdown (ErrShutdown) and when the response is complete (ErrDone). It
-// knows the request's id and logger.
+// knows the request's id and logger, and belongs to the trace of its traceparent.
 func Context(c *fiber.Ctx) context.Context {
 	x := exchangeOf(c)
 	if x == nil {

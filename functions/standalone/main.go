@@ -23,6 +23,7 @@ import (
 	"github.com/preheat-dev/preheat/functions/execute/pool/runc"
 	"github.com/preheat-dev/preheat/functions/execute/transport"
 	"github.com/preheat-dev/preheat/functions/server"
+	"github.com/preheat-dev/preheat/functions/tracing"
 	"github.com/preheat-dev/preheat/ui"
 )
 
@@ -45,6 +46,11 @@ func run() (err error) {
 	log := slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: s.LogLevel}))
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
+	flush, err := tracing.SetUp(ctx, "preheat")
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, flush()) }()
 	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", s.Listen)
 	if err != nil {
 		return fmt.Errorf("PREHEAT_LISTEN: %w", err)

@@ -38,6 +38,7 @@ func TestSetUp(t *testing.T) {
 	}))
 	defer collector.Close()
 	t.Setenv("OTEL_EXPORTER_OTLP_ENDPOINT", collector.URL)
+	t.Setenv("OTEL_RESOURCE_ATTRIBUTES", "deployment.environment.name=the-place")
 	if flush, err = tracing.SetUp(t.Context(), "the-service"); err != nil {
 		t.Fatal(err)
 	}
@@ -47,9 +48,31 @@ func TestSetUp(t *testing.T) {
 		t.Fatal(err)
 	}
 	body := <-bodies
-	for _, part := range []string{"/v1/traces", "the-service", "the-span"} {
+	for _, part := range []string{"/v1/traces", "the-service", "the-span", "the-place"} {
 		if !strings.Contains(body, part) {
 			t.Errorf("the collector got %q, which lacks %q", body, part)
 		}
+	}
+}
+
+// TestOff: the variables of the specification that switch traces off do so,
+// though a collector is named.
+func TestOff(t *testing.T) {
+	for name, value := range map[string]string{"OTEL_SDK_DISABLED": "true", "OTEL_TRACES_EXPORTER": "none"} {
+		t.Run(name, func(t *testing.T) {
+			before := otel.GetTracerProvider()
+			t.Setenv("OTEL_EXPORTER_OTLP_ENDPOINT", "http://127.0.0.1:1")
+			t.Setenv(name, value)
+			flush, err := tracing.SetUp(t.Context(), "test")
+			if err != nil {
+				t.Fatal(err)
+			}
+			if otel.GetTracerProvider() != before {
+				t.Error("spans are exported")
+			}
+			if err := flush(); err != nil {
+				t.Error(err)
+			}
+		})
 	}
 }

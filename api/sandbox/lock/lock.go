@@ -35,6 +35,8 @@ type Holder struct {
 	// Deadline is how long the Pod may live from its own start on, as the
 	// last resort of the node when everybody else is gone; 0 sets none.
 	Deadline time.Duration
+	// Trace is the holder's traceparent, if it is traced.
+	Trace string
 }
 
 // Claim returns the patch that makes a warm sandbox the holder's. The Pod is
@@ -49,6 +51,9 @@ func Claim(h Holder) ([]byte, error) {
 	}
 	if h.UID != "" {
 		ops = append(ops, label("add", v1alpha1.LabelClaimUID, string(h.UID)))
+	}
+	if h.Trace != "" {
+		ops = append(ops, label("add", v1alpha1.LabelTrace, h.Trace))
 	}
 	if h.Deadline > 0 {
 		// Rounded up, and at least the one second that the API asks for.

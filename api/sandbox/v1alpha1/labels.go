@@ -16,7 +16,12 @@ const (
 	// LabelClaimUID is the UID of that claim, where whoever bound it knew it:
 	// a later claim of the same name does not inherit the sandbox.
 	LabelClaimUID = GroupName + "/claim-uid"
+	// LabelTrace is the traceparent of whoever claimed it, if that is traced.
+	LabelTrace = GroupName + "/traceparent"
 )
+
+// AnnotationTrace is the traceparent of a claim's claimant, if that is traced.
+const AnnotationTrace = GroupName + "/traceparent"
 
 // Values of LabelState.
 const (

@@ -22,6 +22,7 @@ import (
 
 	"github.com/preheat-dev/preheat/functions/chat"
 	"github.com/preheat-dev/preheat/functions/server"
+	"github.com/preheat-dev/preheat/functions/tracing"
 	"github.com/preheat-dev/preheat/ui"
 )
 
@@ -76,7 +77,12 @@ func run() error {
 	return serve(ctx, s, log, addr)
 }
 
-func serve(ctx context.Context, s settings, log *slog.Logger, addr string) error {
+func serve(ctx context.Context, s settings, log *slog.Logger, addr string) (err error) {
+	flush, err := tracing.SetUp(ctx, "preheat-chat")
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, flush()) }()
 	metrics := prometheus.NewRegistry()
 	metrics.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	page, built := ui.FS()

@@ -2,6 +2,7 @@ package transport
 
 import (
 	"bytes"
+	"context"
 	"fmt"
 	"mime"
 	"net/http"
@@ -15,6 +16,8 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 	"github.com/gofiber/fiber/v2"
 	"github.com/google/uuid"
+	"go.opentelemetry.io/otel/propagation"
+	"go.opentelemetry.io/otel/trace"
 
 	"github.com/preheat-dev/preheat/api/execution"
 	"github.com/preheat-dev/preheat/functions/server"
@@ -59,10 +62,10 @@ func (t *Transport) executeEvent(c *fiber.Ctx) error {
 	if problem != nil {
 		return problem
 	}
+	ctx, id := traced(server.Context(c), request), server.RequestID(c)
 	if server.WantsEvents(c) {
-		return t.stream(c, p)
+		return t.stream(ctx, c, p)
 	}
-	ctx, id := server.Context(c), server.RequestID(c)
 	run := func() (*cloudevent.Event, error) {
 		result, err := t.run(ctx, id, p)
 		if err != nil {
@@ -81,6 +84,21 @@ func (t *Transport) executeEvent(c *fiber.Ctx) error {
 		return err
 	}
 	return sendEvent(c, completed, structured)
+}
+
+// traced makes ctx a part of the trace that the event names in its extensions,
+// unless the HTTP request has named it, which is nearer.
+func traced(ctx context.Context, e *cloudevent.Event) context.Context {
+	if trace.SpanContextFromContext(ctx).IsValid() {
+		return ctx
+	}
+	carrier := propagation.MapCarrier{}
+	for _, name := range (propagation.TraceContext{}).Fields() {
+		if value, ok := e.Extensions()[name].(string); ok {
+			carrier[name] = value
+		}
+	}
+	return propagation.TraceContext{}.Extract(ctx, carrier)
 }
 
 // unquoted is a request that a client may have encoded twice, as a string.

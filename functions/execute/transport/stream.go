@@ -12,9 +12,9 @@ import (
 
 // stream answers c with the events of p's execution. Until p has its sandbox,
 // a failure is an ordinary problem response; afterwards it is in the terminal
-// event.
-func (t *Transport) stream(c *fiber.Ctx, p *execution.Program) error {
-	ctx, id := server.Context(c), server.RequestID(c)
+// event. ctx is that of the exchange.
+func (t *Transport) stream(ctx context.Context, c *fiber.Ctx, p *execution.Program) error {
+	id := server.RequestID(c)
 	q := newQueue(execution.Start{Language: p.Language, RequestID: id})
 	ended := make(chan struct{})
 	var failed error

@@ -1,23 +1,14 @@
 package pool_test
 
 import (
-	"context"
-	"fmt"
 	"io"
 	"net"
 	"net/http"
-	"slices"
 	"strings"
 	"testing"
-	"time"
-
-	"go.opentelemetry.io/otel"
-	sdktrace "go.opentelemetry.io/otel/sdk/trace"
-	"go.opentelemetry.io/otel/sdk/trace/tracetest"
 
 	"github.com/prometheus/client_golang/prometheus"
 
-	"github.com/preheat-dev/preheat/functions/execute/pool"
 	"github.com/preheat-dev/preheat/tests/cluster/fakenode"
 )
 
@@ -87,47 +78,4 @@ func scrape(address string) string {
 		return ""
 	}
 	return string(data)
-}
-
-// TestTrace: a claim and its run are children of the request's span.
-func TestTrace(t *testing.T) {
-	spans := tracetest.NewInMemoryExporter()
-	provider := sdktrace.NewTracerProvider(sdktrace.WithSyncer(spans))
-	before := otel.GetTracerProvider()
-	otel.SetTracerProvider(provider)
-	t.Cleanup(func() { otel.SetTracerProvider(before) })
-
-	sp := shared.Space(t)
-	node := sp.Node(fakenode.Options{})
-	sp.Create(sp.Template("python", node), sp.Pool("code", "python", 1))
-	sp.Controller()
-	p := sp.Claimant()
-	sp.Eventually("a sandbox is warm", func() bool { return sp.Warm() == 1 && p.Status()[0].Warm == 1 })
-	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
-	defer cancel()
-	ctx, request := provider.Tracer("test").Start(ctx, "request")
-	s, err := p.Claim(ctx, pool.Claim{Language: "python", ID: "one", Deadline: time.Now().Add(time.Minute)})
-	if err != nil {
-		t.Fatal(err)
-	}
-	var out fakenode.Output
-	if _, err := s.Run(ctx, fakenode.Program(), &out); err != nil {
-		t.Fatal(err)
-	}
-	s.Release()
-	request.End()
-	var names []string
-	for _, span := range spans.GetSpans() {
-		if span.SpanContext.TraceID() != request.SpanContext().TraceID() {
-			t.Errorf("span %s is in another trace", span.Name)
-		}
-		names = append(names, span.Name)
-		attributes := fmt.Sprint(span.Attributes)
-		if span.Name != "request" && !strings.Contains(attributes, s.Name()) {
-			t.Errorf("span %s does not name the sandbox: %s", span.Name, attributes)
-		}
-	}
-	if want := []string{"sandbox.claim", "sandbox.run", "request"}; !slices.Equal(names, want) {
-		t.Errorf("spans %v, want %v", names, want)
-	}
 }
