@@ -1,5 +1,5 @@
 // Package addons installs what a cluster for Preheat has beside Kubernetes:
-// DNS, Knative Serving, and Traefik as its ingress.
+// DNS, Knative Serving with Traefik as its ingress, and Knative Eventing.
 package addons
 
 import (
@@ -76,6 +76,15 @@ var (
 		{knativeImage("controller"), "controller", binaries.Knative},
 		{knativeImage("webhook"), "webhook", binaries.Knative},
 		{knativeImage("queue"), "queue", binaries.Knative},
+		{eventingImage("controller"), "controller", binaries.Eventing},
+		{eventingImage("webhook"), "webhook", binaries.Eventing},
+		{eventingImage("broker/ingress"), "broker-ingress", binaries.Eventing},
+		{eventingImage("broker/filter"), "broker-filter", binaries.Eventing},
+		{eventingImage("mtchannel_broker"), "mtchannel-broker", binaries.Eventing},
+		{eventingImage("in_memory/channel_controller"), "in-memory-channel-controller", binaries.Eventing},
+		{eventingImage("in_memory/channel_dispatcher"), "in-memory-channel-dispatcher", binaries.Eventing},
+		{eventingImage("mtping"), "mtping", binaries.Eventing},
+		{eventingImage("event_display"), "event-display", binaries.Eventing},
 	}
 )
 
@@ -113,15 +122,19 @@ func InstallDNS(ctx context.Context, n *node.Node, progress func(string)) error 
 	return nil
 }
 
-// InstallKnative applies Knative Serving and Traefik, and waits until they are
-// available.
+// InstallKnative applies Knative Serving, Traefik and Knative Eventing, and
+// waits until they are available.
 func InstallKnative(ctx context.Context, n *node.Node, progress func(string)) error {
 	k := &kubectl{node: n}
 	crds, core, err := serving(ctx)
 	if err != nil {
 		return fmt.Errorf("find Knative's manifests: %w", err)
 	}
-	if err := k.apply(ctx, crds); err != nil {
+	eventCRDs, eventCore, err := eventing(ctx)
+	if err != nil {
+		return fmt.Errorf("find the manifests of Knative Eventing: %w", err)
+	}
+	if err := k.apply(ctx, crds+eventCRDs); err != nil {
 		return fmt.Errorf("install Knative's resources: %w", err)
 	}
 	if err := k.established(ctx); err != nil {
@@ -140,13 +153,18 @@ func InstallKnative(ctx context.Context, n *node.Node, progress func(string)) er
 			return fmt.Errorf("install Knative Serving: %w", err)
 		}
 	}
+	// Its webhooks change what is applied, its own namespace included, as soon
+	// as they are there: all of it goes in one go.
+	if err := k.apply(ctx, eventCore); err != nil {
+		return fmt.Errorf("install Knative Eventing: %w", err)
+	}
 	progress("manifests")
-	for _, namespace := range []string{"traefik", "knative-serving"} {
+	for _, namespace := range []string{"traefik", "knative-serving", "knative-eventing"} {
 		if err := k.available(ctx, namespace); err != nil {
 			return err
 		}
 	}
-	progress("Knative Serving and its ingress")
+	progress("Knative Serving, its ingress, and Knative Eventing")
 	return nil
 }
 

@@ -50,7 +50,7 @@ func serving(ctx context.Context) (crds, core string, err error) {
 	return crds, core, err
 }
 
-var koImage = regexp.MustCompile(`ko://knative\.dev/serving/cmd/([a-z-]+)`)
+var koImage = regexp.MustCompile(`ko://knative\.dev/(serving|eventing)/cmd/([a-z_/-]+)`)
 
 // manifest joins the files that match patterns of the form MODULE:GLOB.
 func manifest(dirs map[string]string, patterns []string) (string, error) {
@@ -74,6 +74,10 @@ func manifest(dirs map[string]string, patterns []string) (string, error) {
 		}
 	}
 	return koImage.ReplaceAllStringFunc(out.String(), func(s string) string {
-		return knativeImage(koImage.FindStringSubmatch(s)[1])
+		m := koImage.FindStringSubmatch(s)
+		if m[1] == "eventing" {
+			return eventingImage(m[2])
+		}
+		return knativeImage(m[2])
 	}), nil
 }

@@ -10,6 +10,7 @@ func TestManifest(t *testing.T) {
 	dir := t.TempDir()
 	for name, text := range map[string]string{
 		"a.yaml": "image: ko://knative.dev/serving/cmd/queue\n", "b.yaml": "value: \"ko://knative.dev/serving/cmd/activator\"\n", "c.txt": "no\n",
+		"d.yaml": "image: ko://knative.dev/eventing/cmd/in_memory/channel_controller\n",
 	} {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
 			t.Fatal(err)
@@ -20,7 +21,8 @@ func TestManifest(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := "---\nimage: dev.local/cluster/knative-queue:1\n---\nvalue: \"dev.local/cluster/knative-activator:1\"\n"
+	want := "---\nimage: dev.local/cluster/knative-queue:1\n---\nvalue: \"dev.local/cluster/knative-activator:1\"\n" +
+		"---\nimage: dev.local/cluster/knative-eventing-in-memory-channel-controller:1\n"
 	if got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}

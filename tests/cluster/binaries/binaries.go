@@ -5,6 +5,7 @@
 package binaries
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -27,6 +28,8 @@ const modulePath = "github.com/preheat-dev/preheat"
 // Tool is a program that a module under tests/cluster/tools builds, or several.
 type Tool struct {
 	name string
+	// module is the folder of its module, if that is not its name.
+	module string
 	// programs are what the module builds; without any it is one program, of
 	// the tool's name, from the module's own package.
 	programs []program
@@ -72,6 +75,19 @@ var (
 		{"webhook", "knative.dev/serving/cmd/webhook"},
 		{"queue", "knative.dev/serving/cmd/queue"},
 	}}
+	// Eventing is Knative Eventing with the broker that keeps its events in
+	// memory, and a consumer that prints what it gets.
+	Eventing = Tool{name: "eventing", module: "knative", programs: []program{
+		{"controller", "knative.dev/eventing/cmd/controller"},
+		{"webhook", "knative.dev/eventing/cmd/webhook"},
+		{"broker-ingress", "knative.dev/eventing/cmd/broker/ingress"},
+		{"broker-filter", "knative.dev/eventing/cmd/broker/filter"},
+		{"mtchannel-broker", "knative.dev/eventing/cmd/mtchannel_broker"},
+		{"in-memory-channel-controller", "knative.dev/eventing/cmd/in_memory/channel_controller"},
+		{"in-memory-channel-dispatcher", "knative.dev/eventing/cmd/in_memory/channel_dispatcher"},
+		{"mtping", "knative.dev/eventing/cmd/mtping"},
+		{"event-display", "knative.dev/eventing/cmd/event_display"},
+	}}
 	// Traefik is Knative's ingress.
 	Traefik = Tool{name: "traefik", programs: []program{
 		{"traefik", "github.com/traefik/traefik/v3/cmd/traefik"},
@@ -79,7 +95,9 @@ var (
 )
 
 // All are the tools of a whole cluster, in the order of their use.
-func All() []Tool { return []Tool{Etcd, Kube, Node, Pause, CoreDNS, KubeRouter, Knative, Traefik} }
+func All() []Tool {
+	return []Tool{Etcd, Kube, Node, Pause, CoreDNS, KubeRouter, Knative, Eventing, Traefik}
+}
 
 // Name is the tool's name.
 func (t Tool) Name() string { return t.name }
@@ -245,7 +263,7 @@ func (t Tool) dir() (string, error) {
 
 func (t Tool) source() (string, error) {
 	root, err := ModuleRoot()
-	return filepath.Join(root, "tests", "cluster", "tools", t.name), err
+	return filepath.Join(root, "tests", "cluster", "tools", cmp.Or(t.module, t.name)), err
 }
 
 // ModuleDir returns the folder of a module's files that the tool is built
