@@ -8,6 +8,8 @@
 //	    which model that is
 //	POST /v1/sandbox/execute
 //	    by sending execute a CloudEvent and giving back its result
+//	GET /v1/services
+//	    how the platform's own Knative Services stand
 //	GET /
 //	    the page
 //
@@ -40,6 +42,8 @@ type Options struct {
 	// ForwardReads passes GET /v1/languages, /v1/limits and /v1/pools on to
 	// execute. It is off where execute serves them itself on the same app.
 	ForwardReads bool
+	// Services lists the platform's Knative Services; nil where there are none.
+	Services ServiceLister
 	// Registerer takes the metrics; nil for none.
 	Registerer prometheus.Registerer
 	// Logger is slog.Default() when nil.
@@ -57,6 +61,8 @@ type Chat struct {
 	metrics *metrics
 	reads   bool
 
+	services ServiceLister
+
 	// target is the model server in use; nil: the demo model answers.
 	target atomic.Pointer[target]
 	local  []*url.URL
@@ -72,7 +78,7 @@ func New(o Options) (*Chat, error) {
 	if err := o.Config.Validate(); err != nil {
 		return nil, err
 	}
-	c := &Chat{config: o.Config, log: o.Logger, reads: o.ForwardReads, instance: uuid.NewString(), metrics: newMetrics()}
+	c := &Chat{config: o.Config, log: o.Logger, reads: o.ForwardReads, services: o.Services, instance: uuid.NewString(), metrics: newMetrics()}
 	if c.log == nil {
 		c.log = slog.Default()
 	}
@@ -106,6 +112,7 @@ func (c *Chat) Register(r fiber.Router) {
 	r.Post("/v1/chat/completions", c.completions)
 	r.Get("/v1/models", c.models)
 	r.Get("/v1/chat/status", c.status)
+	r.Get("/v1/services", c.listServices)
 	r.Post("/v1/sandbox/execute", c.forwardExecute)
 	if c.reads {
 		for _, path := range []string{"/v1/languages", "/v1/limits", "/v1/pools"} {

@@ -42,7 +42,7 @@ func (s *shell) forward(namespace, service string) string {
 	return "http://" + m[1]
 }
 
-// The page stands in a namespace of its own and reaches both functions.
+// The page stands in a namespace of its own and passes all else on to chat.
 func TestChatUI(t *testing.T) {
 	s := newShell(t)
 	s.env = append(s.env, "URL="+s.forward("web-ui", "chat-ui"))
@@ -58,4 +58,21 @@ func TestChatUI(t *testing.T) {
 	if pools := s.run("curl -s $URL/v1/pools"); !strings.Contains(pools, poolName) {
 		t.Errorf("the pools are %s", pools)
 	}
+	// Which model answers is for the chat behind it to say.
+	if status := s.run("curl -s $URL/v1/chat/status"); !strings.Contains(status, `"demo":true`) {
+		t.Errorf("the status is %s", status)
+	}
+	if services := s.run("curl -s $URL/v1/services"); strings.Count(services, `"ready":true`) != 2 {
+		t.Errorf("the services are %s", services)
+	}
+}
+
+// The same in a browser: a run shows its output while the pool changes, and the
+// Knative Services are shown.
+func TestThePage(t *testing.T) {
+	s := newShell(t)
+	s.full(2)
+	s.env = append(s.env, "PREHEAT_URL="+s.forward("web-ui", "chat-ui"))
+	s.run("cd tests/browser && { test -d node_modules || npm ci --no-audit --no-fund; } && node --test --test-concurrency=1 cluster.js")
+	s.full(2)
 }

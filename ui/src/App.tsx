@@ -42,7 +42,12 @@ export function App() {
   return (
     <ServicesProvider value={services}>
       <div className={classes.app}>
-        <Header pools={platform.pools} canClear={chat.conversation.length > 0} onClear={clear} />
+        <Header
+          pools={platform.pools}
+          services={platform.services}
+          canClear={chat.conversation.length > 0}
+          onClear={clear}
+        />
         {platform.failure && (
           <ConnectionBanner failure={platform.failure} onRetry={platform.reconnect} />
         )}

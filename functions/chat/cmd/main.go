@@ -19,8 +19,11 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
+	"k8s.io/client-go/rest"
+	serving "knative.dev/serving/pkg/client/clientset/versioned/typed/serving/v1"
 
 	"github.com/preheat-dev/preheat/functions/chat"
+	"github.com/preheat-dev/preheat/functions/chat/services"
 	"github.com/preheat-dev/preheat/functions/server"
 	"github.com/preheat-dev/preheat/functions/tracing"
 	"github.com/preheat-dev/preheat/ui"
@@ -40,7 +43,10 @@ type settings struct {
 	BodyLimit int `split_words:"true" default:"33554432"`
 	// ShutdownGrace is how long requests may go on after SIGTERM.
 	ShutdownGrace time.Duration `split_words:"true" default:"10s"`
-	LogLevel      slog.Level    `split_words:"true" default:"info"`
+	// ServicesNamespace is where the platform's Knative Services are, to show
+	// them; none are shown without.
+	ServicesNamespace string     `split_words:"true"`
+	LogLevel          slog.Level `split_words:"true" default:"info"`
 }
 
 func main() {
@@ -89,7 +95,13 @@ func serve(ctx context.Context, s settings, log *slog.Logger, addr string) (err 
 	if !built {
 		log.Warn("the page is not part of this build")
 	}
-	function, err := chat.New(chat.Options{Config: s.Config, Page: page, ForwardReads: true, Registerer: metrics, Logger: log})
+	lister, err := serviceLister(s.ServicesNamespace)
+	if err != nil {
+		return err
+	}
+	function, err := chat.New(chat.Options{
+		Config: s.Config, Page: page, ForwardReads: true, Services: lister, Registerer: metrics, Logger: log,
+	})
 	if err != nil {
 		return err
 	}
@@ -118,4 +130,20 @@ func serve(ctx context.Context, s settings, log *slog.Logger, addr string) (err 
 	err = srv.Serve(ctx, ln)
 	cancel()
 	return errors.Join(err, <-probed)
+}
+
+// serviceLister reads namespace with the rights of this Pod.
+func serviceLister(namespace string) (chat.ServiceLister, error) {
+	if namespace == "" {
+		return nil, nil
+	}
+	config, err := rest.InClusterConfig()
+	if err != nil {
+		return nil, fmt.Errorf("PREHEAT_SERVICES_NAMESPACE needs a Pod with a service account: %w", err)
+	}
+	client, err := serving.NewForConfig(config)
+	if err != nil {
+		return nil, fmt.Errorf("connect to the cluster: %w", err)
+	}
+	return services.New(client, namespace), nil
 }

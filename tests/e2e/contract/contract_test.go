@@ -119,7 +119,7 @@ func TestRoutesAreOperations(t *testing.T) {
 
 func TestReads(t *testing.T) {
 	for _, path := range []string{
-		"/", "/v1/languages", "/v1/limits", "/v1/pools", "/v1/models", "/v1/chat/status", "/openapi.yaml", "/healthz", "/readyz", "/metrics",
+		"/", "/v1/languages", "/v1/limits", "/v1/pools", "/v1/services", "/v1/models", "/v1/chat/status", "/openapi.yaml", "/healthz", "/readyz", "/metrics",
 	} {
 		res, body := do(t, shared, http.MethodGet, path, nil)
 		if res.StatusCode != http.StatusOK || len(body) == 0 {

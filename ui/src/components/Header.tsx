@@ -6,17 +6,19 @@ import {
   useMantineColorScheme,
 } from '@mantine/core';
 import { IconMoon, IconPlus, IconSun } from '@tabler/icons-react';
+import type { KnativeService } from '../api/services';
 import type { PoolStatus } from '../api/types';
 import classes from './Header.module.css';
 import { PoolMeter } from './PoolMeter';
 
 interface Props {
   pools: PoolStatus[] | null;
+  services: KnativeService[];
   canClear: boolean;
   onClear(): void;
 }
 
-export function Header({ pools, canClear, onClear }: Props) {
+export function Header({ pools, services, canClear, onClear }: Props) {
   return (
     <header className={classes.header}>
       <div className={classes.brand}>
@@ -24,7 +26,7 @@ export function Header({ pools, canClear, onClear }: Props) {
         <span>Preheat</span>
       </div>
       <div className={classes.tools}>
-        {pools && pools.length > 0 && <PoolMeter pools={pools} />}
+        {pools && pools.length > 0 && <PoolMeter pools={pools} services={services} />}
         <Button
           className={classes.newChat}
           size="compact-md"

@@ -1,15 +1,22 @@
 import { Popover, UnstyledButton } from '@mantine/core';
+import type { KnativeService } from '../api/services';
 import type { PoolStatus, SandboxState } from '../api/types';
 import classes from './PoolMeter.module.css';
+import { ServiceList } from './ServiceList';
 
 /** More dots than this would be noise. */
 const mostDots = 8;
 const mostNames = 24;
 
-export function PoolMeter({ pools }: { pools: PoolStatus[] }) {
+interface Props {
+  pools: PoolStatus[];
+  services: KnativeService[];
+}
+
+export function PoolMeter({ pools, services }: Props) {
   const warm = pools.reduce((sum, p) => sum + p.warm, 0);
   const waiting = pools.reduce((sum, p) => sum + p.waiting, 0);
-  const troubled = pools.some((p) => p.problem);
+  const troubled = pools.some((p) => p.problem) || services.some((s) => !s.ready);
   return (
     <Popover position="bottom-end" shadow="md" width={320} trapFocus={false} returnFocus>
       <Popover.Target>
@@ -31,6 +38,7 @@ export function PoolMeter({ pools }: { pools: PoolStatus[] }) {
         {pools.map((pool) => (
           <PoolDetails key={pool.name} pool={pool} />
         ))}
+        {services.length > 0 && <ServiceList services={services} />}
       </Popover.Dropdown>
     </Popover>
   );

@@ -2,7 +2,9 @@ import { useCallback, useEffect, useState } from 'react';
 import { type ChatStatus, chatStatus, listLanguages } from '../api/catalog';
 import { asFailure, type Failure } from '../api/http';
 import { watchPools } from '../api/pools';
+import type { KnativeService } from '../api/services';
 import type { Language, PoolStatus } from '../api/types';
+import { useKnativeServices } from './useKnativeServices';
 
 const catalogMs = 30_000;
 
@@ -10,6 +12,7 @@ export interface Platform {
   languages: Language[];
   chat: ChatStatus | null;
   pools: PoolStatus[] | null;
+  services: KnativeService[];
   /** Why the server cannot be used right now, or null. */
   failure: Failure | null;
   /** Tries to reach the server at once. */
@@ -27,6 +30,7 @@ export function usePlatform(): Platform {
   const visible = useVisible();
   const reconnect = useCallback(() => setAttempt((n) => n + 1), []);
   const lost = poolFailure !== null;
+  const services = useKnativeServices(visible && !lost);
   const tick = useTick(visible ? catalogMs : null);
 
   useEffect(() => {
@@ -63,7 +67,8 @@ export function usePlatform(): Platform {
     return () => abort.abort();
   }, [attempt, visible]);
 
-  return { languages, chat, pools, failure: poolFailure ?? catalogFailure, reconnect };
+  const failure = poolFailure ?? catalogFailure;
+  return { languages, chat, pools, services, failure, reconnect };
 }
 
 /** Keeps what depends on the list from being drawn anew for nothing. */
