@@ -32,8 +32,6 @@ type ledger struct {
 type passed struct {
 	claims int
 	gone   []string
-	// traces are the traceparents of the claims that are traced.
-	traces []string
 }
 
 func newLedger() *ledger {
@@ -61,11 +59,7 @@ func (l *ledger) hasEnded(namespace, claim string) bool {
 func (l *ledger) sandboxClaimed(pod *corev1.Pod) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	p := l.of(pod)
-	p.claims++
-	if parent := pod.Labels[v1alpha1.LabelTrace]; parent != "" && len(p.traces) < maxLinks {
-		p.traces = append(p.traces, parent)
-	}
+	l.of(pod).claims++
 }
 
 func (l *ledger) sandboxGone(pod *corev1.Pod) {

@@ -45,8 +45,10 @@ type memory struct {
 	// order numbers the claims as they came.
 	order map[types.UID]int
 	last  int
-	// traces are those of the claims that made the next refills necessary.
+	// traces are those of the claims that make the next refills necessary,
+	// linked holds the sandboxes whose claims have been among them.
 	traces []string
+	linked map[string]bool
 	// problem and desired are what was last told, in events.
 	problem plan.Problem
 	desired int
@@ -58,7 +60,7 @@ func newMemory() *memory {
 	return &memory{
 		made: map[string]time.Time{}, born: map[string]refill{}, moved: map[string]plan.Phase{},
 		deleted: map[string]bool{}, warm: map[string]bool{}, bound: map[types.UID]string{},
-		orphans: map[string]time.Time{}, order: map[types.UID]int{},
+		orphans: map[string]time.Time{}, linked: map[string]bool{}, order: map[types.UID]int{},
 	}
 }
 
@@ -100,13 +102,16 @@ func (m *memory) refresh(pods []*corev1.Pod, claims []*v1alpha1.SandboxClaim, p 
 	for range p.claims {
 		m.meter.Claimed(now)
 	}
-	m.traces = append(m.traces, p.traces...)
-	m.traces = m.traces[max(0, len(m.traces)-maxLinks):]
 	present := map[string]bool{}
 	for _, pod := range pods {
 		present[pod.Name] = true
 		delete(m.made, pod.Name)
+		if parent := pod.Labels[v1alpha1.LabelTrace]; parent != "" && !m.linked[pod.Name] {
+			m.linked[pod.Name] = true
+			m.traces = append(m.traces, parent)
+		}
 	}
+	m.traces = m.traces[max(0, len(m.traces)-maxLinks):]
 	for _, name := range p.gone {
 		delete(m.made, name)
 	}
@@ -124,6 +129,7 @@ func (m *memory) refresh(pods []*corev1.Pod, claims []*v1alpha1.SandboxClaim, p 
 	prune(m.deleted, keep)
 	prune(m.warm, keep)
 	prune(m.orphans, keep)
+	prune(m.linked, keep)
 	m.number(claims)
 }
 
