@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 
+	corev1 "k8s.io/api/core/v1"
 	networkingv1 "k8s.io/api/networking/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -29,6 +30,10 @@ func (r *templateReconciler) ReconcileKind(ctx context.Context, t *v1alpha1.Sand
 	if err != nil {
 		// The pools keep the sandboxes they have, and make no new ones.
 		conditions.MarkFalse(v1alpha1.ConditionValid, v1alpha1.ReasonRefused, "%s", err)
+		conditions.SetCondition(apis.Condition{
+			Type: v1alpha1.ConditionHardened, Status: corev1.ConditionUnknown, Severity: apis.ConditionSeverityInfo,
+			Reason: v1alpha1.ReasonRefused, Message: "no sandbox can be made from the template",
+		})
 	} else {
 		conditions.MarkTrue(v1alpha1.ConditionValid)
 		t.Status.Revision = b.Revision
@@ -48,7 +53,7 @@ func (r *templateReconciler) ReconcileKind(ctx context.Context, t *v1alpha1.Sand
 
 // hardened is the condition that tells of set-aside defaults.
 func hardened(loosened []v1alpha1.Loosening) apis.Condition {
-	c := apis.Condition{Type: v1alpha1.ConditionHardened, Status: "True", Severity: apis.ConditionSeverityInfo}
+	c := apis.Condition{Type: v1alpha1.ConditionHardened, Status: corev1.ConditionTrue, Severity: apis.ConditionSeverityInfo}
 	if len(loosened) == 0 {
 		return c
 	}
@@ -56,7 +61,7 @@ func hardened(loosened []v1alpha1.Loosening) apis.Condition {
 	for i, l := range loosened {
 		names[i] = string(l)
 	}
-	c.Status, c.Reason = "False", v1alpha1.ReasonLoosened
+	c.Status, c.Reason = corev1.ConditionFalse, v1alpha1.ReasonLoosened
 	c.Message = "the template sets aside: " + strings.Join(names, ", ")
 	return c
 }

@@ -135,9 +135,9 @@ func (p *planner) retireBroken() {
 	for _, x := range p.failed {
 		problem := x.Problem
 		if problem == (Problem{}) {
-			problem = Problem{Reason: "SandboxFailed", Message: fmt.Sprintf("sandbox %s ended before it was claimed", x.Name)}
+			problem = Problem{Reason: ReasonSandboxFailed, Message: fmt.Sprintf("sandbox %s ended before it was claimed", x.Name)}
 			if x.Phase == Warming {
-				problem = Problem{Reason: "WarmTimeout", Message: fmt.Sprintf("sandbox %s was not warm after %s", x.Name, p.s.WarmTimeout)}
+				problem = Problem{Reason: ReasonWarmTimeout, Message: fmt.Sprintf("sandbox %s was not warm after %s", x.Name, p.s.WarmTimeout)}
 			}
 		}
 		// One that has lived long says nothing about the next.

@@ -62,8 +62,13 @@ type Problem struct {
 	Message string
 }
 
-// ReasonAtLimit is the one Problem that Plan itself finds.
-const ReasonAtLimit = "AtLimit"
+// Reasons of the problems that Plan itself finds. They are those of package
+// v1alpha1, which a pool without Kubernetes does without.
+const (
+	ReasonAtLimit       = "AtLimit"
+	ReasonSandboxFailed = "SandboxFailed"
+	ReasonWarmTimeout   = "WarmTimeout"
+)
 
 // Strategy is what happens to unclaimed sandboxes of another revision.
 type Strategy string

@@ -88,7 +88,12 @@ func TestValidation(t *testing.T) {
 		{pool(`{` + ref + `,"replicas":1001}`), "spec.replicas"},
 		{pool(`{` + ref + `,"replicas":5,"maxSandboxes":4}`), "replicas must not exceed maxSandboxes"},
 		{pool(`{` + ref + `,"autoscaling":{"min":6,"max":5}}`), "min must not exceed max"},
+		{pool(`{` + ref + `,"autoscaling":{"min":0,"max":5},"maxSandboxes":4}`), "autoscaling.max must not exceed maxSandboxes"},
+		{pool(`{` + ref + `,"replicas":1,"maxSandboxes":10001}`), "spec.maxSandboxes"},
+		{pool(`{` + ref + `,"replicas":1,"progressDeadlineSeconds":0}`), "spec.progressDeadlineSeconds"},
+		{pool(`{` + ref + `,"replicas":1,"updateStrategy":{"rollingUpdate":{"maxUnavailable":-1}}}`), "maxUnavailable"},
 		{pool(`{` + ref + `,"replicas":1,"maxAge":"1s"}`), "spec.maxAge"},
+		{pool(`{` + ref + `,"replicas":1,"maxAge":"9000h"}`), "spec.maxAge"},
 		{pool(`{` + ref + `,"replicas":1,"maxAge":"soon"}`), "spec.maxAge"},
 		{pool(`{` + ref + `,"replicas":1,"updateStrategy":{"type":"Recreate","rollingUpdate":{"maxUnavailable":1}}}`), "rollingUpdate belongs to"},
 		{pool(`{"replicas":1,"sandboxTemplateRef":{"name":""}}`), "spec.sandboxTemplateRef.name"},
@@ -97,7 +102,11 @@ func TestValidation(t *testing.T) {
 		{claim(`{"warmPoolRef":{"name":"p"},"bindTimeoutSeconds":3601}`), "spec.bindTimeoutSeconds"},
 		{claim(`{"warmPoolRef":{"name":"p"},"binding":"Me"}`), "spec.binding"},
 		{claim(`{"warmPoolRef":{"name":"p"},"lifecycle":{"ttlSecondsAfterFinished":-1}}`), "ttlSecondsAfterFinished"},
+		{claim(`{"warmPoolRef":{"name":"p"},"lifecycle":{"ttlSecondsAfterFinished":86401}}`), "ttlSecondsAfterFinished"},
+		{strings.Replace(claim(`{"warmPoolRef":{"name":"p"}}`), `"c"`, `"`+strings.Repeat("c", 64)+`"`, 1), "no more than 63 characters"},
 		{tmpl(`{` + pod + `}`), ""},
+		{tmpl(strings.Replace(`{`+pod+`}`, `{"name":"python"}`, `{"name":"python"},{"name":"python"}`, 1)), "Duplicate value"},
+		{tmpl(strings.Replace(`{`+pod+`}`, `{"name":"python"}`, ``, 1)), "spec.languages"},
 		{tmpl(`{` + pod + `,"loosen":["Everything"]}`), "spec.loosen"},
 		{tmpl(`{` + pod + `,"runnerPort":80}`), "spec.runnerPort"},
 		{tmpl(strings.Replace(`{`+pod+`}`, `"python"`, `"Python 3"`, 1)), "languages[0].name"},
@@ -129,7 +138,7 @@ func create(t *testing.T, namespace, object string) error {
 		Param("dryRun", metav1.DryRunAll).Body([]byte(object)).SetHeader("Content-Type", "application/json").Do(t.Context()).Error()
 }
 
-// TestColumns: what `kubectl get sandboxwarmpool` prints.
+// TestColumns: what `kubectl get sandboxwarmpool` prints, by which names.
 func TestColumns(t *testing.T) {
 	client, err := apiextensions.NewForConfig(shared.Config())
 	if err != nil {
@@ -139,11 +148,19 @@ func TestColumns(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var columns []string
+	var columns, wide []string
 	for _, c := range crd.Spec.Versions[0].AdditionalPrinterColumns {
 		if c.Priority == 0 {
 			columns = append(columns, c.Name)
+		} else {
+			wide = append(wide, c.Name)
 		}
+	}
+	if got := strings.Join(wide, " "); got != "Desired Warming Claimed Template Reason" {
+		t.Errorf("wide columns %q", got)
+	}
+	if got := strings.Join(crd.Spec.Names.ShortNames, " "); got != "swp" {
+		t.Errorf("short names %q, want swp", got)
 	}
 	// NAME comes by itself.
 	if got := strings.Join(columns, " "); got != "Ready Age" {

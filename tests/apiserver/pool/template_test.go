@@ -75,6 +75,9 @@ func TestTemplate(t *testing.T) {
 		c := condition(sp, "python", v1alpha1.ConditionReady)
 		return c.IsFalse() && c.Reason == v1alpha1.ReasonRefused
 	})
+	if c := condition(sp, "python", v1alpha1.ConditionHardened); !c.IsUnknown() {
+		t.Errorf("a refused template is %s hardened", c.Status)
+	}
 	sp.Eventually("its pool tells", func() bool {
 		c := sp.WarmPool("code").Status.GetCondition(v1alpha1.ConditionReady)
 		return c.IsFalse() && c.Reason == v1alpha1.ReasonTemplateInvalid
