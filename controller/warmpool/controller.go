@@ -86,8 +86,20 @@ func handle(ctx context.Context, impl *controller.Impl, r *poolReconciler, pods 
 		}
 	}
 	add(claiminformer.Get(ctx).Informer(), cache.ResourceEventHandlerFuncs{
-		AddFunc:    enqueueClaim,
-		UpdateFunc: func(_, after any) { enqueueClaim(after) },
+		AddFunc: func(obj any) {
+			if c, ok := obj.(*v1alpha1.SandboxClaim); ok {
+				r.ledger.claimSeen(c)
+				enqueueClaim(c)
+			}
+		},
+		UpdateFunc: func(before, after any) {
+			// After a lost watch it can be another claim of the same name.
+			if was, is := before.(*v1alpha1.SandboxClaim), after.(*v1alpha1.SandboxClaim); was.UID != is.UID {
+				r.ledger.claimEnded(was, time.Now())
+				r.ledger.claimSeen(is)
+			}
+			enqueueClaim(after)
+		},
 		DeleteFunc: func(obj any) {
 			if c, ok := last(obj).(*v1alpha1.SandboxClaim); ok {
 				r.ledger.claimEnded(c, time.Now())

@@ -26,16 +26,30 @@ type ledger struct {
 	ended   map[types.NamespacedName]time.Time
 	pruned  time.Time
 	pending map[types.NamespacedName]*passed
+	// first holds the versions that the claims had when they came.
+	first map[types.UID]string
 }
 
 // passed is what happened to a pool's sandboxes since the last look.
 type passed struct {
 	claims int
 	gone   []string
+	// first holds the versions that the pool's claims had when they came.
+	first map[types.UID]string
 }
 
 func newLedger() *ledger {
-	return &ledger{ended: map[types.NamespacedName]time.Time{}, pending: map[types.NamespacedName]*passed{}}
+	return &ledger{ended: map[types.NamespacedName]time.Time{}, pending: map[types.NamespacedName]*passed{}, first: map[types.UID]string{}}
+}
+
+// claimSeen notes the version of a new claim. Later versions, such as that of
+// the claim's first status, say nothing about when it was created.
+func (l *ledger) claimSeen(c *v1alpha1.SandboxClaim) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if _, known := l.first[c.UID]; !known {
+		l.first[c.UID] = c.ResourceVersion
+	}
 }
 
 // claimEnded notes that a claim existed and does not any more.
@@ -47,6 +61,7 @@ func (l *ledger) claimEnded(c *v1alpha1.SandboxClaim, now time.Time) {
 		prune(l.ended, func(key types.NamespacedName) bool { return now.Sub(l.ended[key]) < endedFor })
 	}
 	l.ended[types.NamespacedName{Namespace: c.Namespace, Name: c.Name}] = now
+	delete(l.first, c.UID)
 }
 
 func (l *ledger) hasEnded(namespace, claim string) bool {
@@ -92,6 +107,20 @@ func (l *ledger) take(pool types.NamespacedName) passed {
 		return passed{}
 	}
 	return *p
+}
+
+// versions returns the versions that claims had when they came, of those
+// whose coming has been noted: a cache is ahead of its watchers.
+func (l *ledger) versions(claims []*v1alpha1.SandboxClaim) map[types.UID]string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	first := make(map[types.UID]string, len(claims))
+	for _, c := range claims {
+		if v, ok := l.first[c.UID]; ok {
+			first[c.UID] = v
+		}
+	}
+	return first
 }
 
 func poolOf(pod *corev1.Pod) types.NamespacedName {

@@ -130,7 +130,7 @@ func (m *memory) refresh(pods []*corev1.Pod, claims []*v1alpha1.SandboxClaim, p 
 	prune(m.warm, keep)
 	prune(m.orphans, keep)
 	prune(m.linked, keep)
-	m.number(claims)
+	m.number(claims, p.first)
 }
 
 // wake is when the memory itself brings news; zero means never.
@@ -150,20 +150,23 @@ func (m *memory) wake() (first time.Time) {
 }
 
 // number gives new claims the numbers in whose order they are served: the
-// creation time alone has the resolution of a second.
-func (m *memory) number(claims []*v1alpha1.SandboxClaim) {
+// creation time alone has the resolution of a second. first holds the versions
+// that claims had when they came. A claim without one has to wait for the next
+// look, which its coming brings about.
+func (m *memory) number(claims []*v1alpha1.SandboxClaim, first map[types.UID]string) {
 	present := map[types.UID]bool{}
 	var fresh []*v1alpha1.SandboxClaim
 	for _, c := range claims {
 		present[c.UID] = true
-		if _, known := m.order[c.UID]; !known {
+		_, known := m.order[c.UID]
+		if _, came := first[c.UID]; came && !known {
 			fresh = append(fresh, c)
 		}
 	}
 	prune(m.order, func(uid types.UID) bool { return present[uid] })
 	prune(m.bound, func(uid types.UID) bool { return present[uid] })
 	slices.SortFunc(fresh, func(a, b *v1alpha1.SandboxClaim) int {
-		return cmp.Or(a.CreationTimestamp.Compare(b.CreationTimestamp.Time), cmp.Compare(version(a), version(b)))
+		return cmp.Or(a.CreationTimestamp.Compare(b.CreationTimestamp.Time), cmp.Compare(version(first[a.UID]), version(first[b.UID])))
 	})
 	for _, c := range fresh {
 		m.last++
@@ -171,8 +174,8 @@ func (m *memory) number(claims []*v1alpha1.SandboxClaim) {
 	}
 }
 
-func version(c *v1alpha1.SandboxClaim) uint64 {
-	v, err := strconv.ParseUint(c.ResourceVersion, 10, 64)
+func version(text string) uint64 {
+	v, err := strconv.ParseUint(text, 10, 64)
 	if err != nil {
 		return 0 // not a number: the order within a second is then open
 	}

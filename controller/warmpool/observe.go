@@ -114,6 +114,9 @@ func (o *observation) waits(c *v1alpha1.SandboxClaim) bool {
 	if _, bound := o.memory.bound[c.UID]; bound {
 		return false
 	}
+	if _, numbered := o.memory.order[c.UID]; !numbered {
+		return false
+	}
 	return !slices.ContainsFunc(o.pods, func(p *corev1.Pod) bool { return Holds(c, p) })
 }
 

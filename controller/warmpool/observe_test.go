@@ -133,10 +133,19 @@ func TestOrder(t *testing.T) {
 			UID: types.UID(uid), ResourceVersion: version, CreationTimestamp: metav1.Time{Time: t0.Add(time.Duration(second) * time.Second)},
 		}}
 	}
-	m := newMemory()
-	m.number([]*v1alpha1.SandboxClaim{claim("c", "11", 1), claim("b", "9", 1), claim("a", "100", 0)})
-	// A later write gives a claim a new version and no new place.
-	m.number([]*v1alpha1.SandboxClaim{claim("d", "12", 1), claim("c", "11", 1), claim("b", "200", 1), claim("a", "100", 0)})
+	l, m := newLedger(), newMemory()
+	look := func(claims ...*v1alpha1.SandboxClaim) { m.number(claims, l.versions(claims)) }
+	for _, c := range []*v1alpha1.SandboxClaim{claim("c", "11", 1), claim("b", "9", 1), claim("a", "100", 0)} {
+		l.claimSeen(c)
+	}
+	// A later write gives a claim a new version and no new place, not even
+	// before the first look.
+	look(claim("c", "11", 1), claim("b", "150", 1), claim("a", "100", 0), claim("d", "12", 1))
+	if n, numbered := m.order["d"]; numbered {
+		t.Errorf("claim d has number %d before its coming was noted", n)
+	}
+	l.claimSeen(claim("d", "12", 1))
+	look(claim("d", "12", 1), claim("c", "11", 1), claim("b", "200", 1), claim("a", "100", 0))
 	for i, uid := range []types.UID{"a", "b", "c", "d"} {
 		if m.order[uid] != i+1 {
 			t.Errorf("claim %s has number %d, want %d", uid, m.order[uid], i+1)

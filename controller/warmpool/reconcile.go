@@ -192,6 +192,7 @@ func (r *poolReconciler) observe(ctx context.Context, pool *v1alpha1.SandboxWarm
 	}
 	now := time.Now()
 	m := r.memories.of(key)
+	gone.first = r.ledger.versions(claims)
 	m.refresh(pods, claims, gone, now)
 	return &observation{
 		pool: pool, pods: pods, claims: claims, memory: m, paused: paused, now: now,
