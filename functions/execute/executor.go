@@ -64,22 +64,35 @@ func (e *Executor) Check(r *execution.Request) (*execution.Program, *execution.P
 // holds what there was of it. When ctx ends, the program is killed at once;
 // the result then says so if the program had begun, else the error does.
 func (e *Executor) Execute(ctx context.Context, id string, p *execution.Program, sink Sink) (*execution.Result, error) {
+	return e.measure(ctx, id, "", p, sink)
+}
+
+// ExecuteEvent is Execute for an event that may be delivered again; see
+// pool.Claim for its key. The error is pool.ErrDelivered when another delivery
+// has begun it.
+func (e *Executor) ExecuteEvent(ctx context.Context, id, event string, p *execution.Program) (*execution.Result, error) {
+	return e.measure(ctx, id, event, p, nil)
+}
+
+func (e *Executor) measure(ctx context.Context, id, event string, p *execution.Program, sink Sink) (*execution.Result, error) {
 	began := time.Now()
 	ctx, span := otel.Tracer(tracerName).Start(ctx, "execution", trace.WithAttributes(
 		attribute.String("preheat.execution", id), attribute.String("preheat.language", p.Language)))
 	defer span.End()
 	e.metrics.inFlight.Inc()
 	defer e.metrics.inFlight.Dec()
-	result, err := e.execute(ctx, id, p, sink, began)
+	result, err := e.execute(ctx, id, event, p, sink, began)
 	result.TimingsMS.Total = milliseconds(time.Since(began))
 	if span.SetAttributes(attribute.String("preheat.status", string(result.Status))); err != nil {
 		span.SetStatus(codes.Error, err.Error())
 	}
-	e.report(id, p, result, err)
+	if !errors.Is(err, pool.ErrDelivered) {
+		e.report(id, p, result, err)
+	}
 	return result, err
 }
 
-func (e *Executor) execute(ctx context.Context, id string, p *execution.Program, sink Sink, began time.Time) (*execution.Result, error) {
+func (e *Executor) execute(ctx context.Context, id, event string, p *execution.Program, sink Sink, began time.Time) (*execution.Result, error) {
 	runCtx, abort := context.WithCancelCause(ctx)
 	defer abort(nil)
 	c := newCollector(sink, allowance(p.Limits, e.limits), began)
@@ -87,7 +100,7 @@ func (e *Executor) execute(ctx context.Context, id string, p *execution.Program,
 	timeout := time.Duration(p.Limits.TimeoutSeconds * float64(time.Second))
 	queue := time.Duration(e.limits.QueueSeconds * float64(time.Second))
 	sandbox, err := e.claim(ctx, pool.Claim{
-		Language: p.Language, Pool: p.Pool, ID: id, Deadline: began.Add(queue + timeout + 2*overtime),
+		Language: p.Language, Pool: p.Pool, ID: id, Event: event, Deadline: began.Add(queue + timeout + 2*overtime),
 	}, queue)
 	claimed := time.Now()
 	if err != nil {
@@ -122,6 +135,9 @@ func (e *Executor) claim(ctx context.Context, want pool.Claim, queue time.Durati
 	sandbox, err := e.pool.Claim(waiting, want)
 	if err == nil {
 		return sandbox, nil
+	}
+	if errors.Is(err, pool.ErrDelivered) {
+		return nil, err
 	}
 	if ctx.Err() != nil {
 		return nil, gone(ctx)

@@ -83,6 +83,10 @@ type SandboxClaimStatus struct {
 	Sandbox *BoundSandbox `json:"sandbox,omitempty"`
 	// FinishedAt is when the claim ended by itself.
 	FinishedAt *metav1.Time `json:"finishedAt,omitempty"`
+	// Answer is what came of the claim of an event, for whoever delivers the
+	// event again: the completed event in JSON, compressed by gzip.
+	// +kubebuilder:validation:MaxLength=262144
+	Answer []byte `json:"answer,omitempty"`
 }
 
 // BoundSandbox is the sandbox of a claim.

@@ -42,6 +42,8 @@ const (
 	ReasonNoSandbox    = "NoSandboxInTime"
 	ReasonSandboxLost  = "SandboxLost"
 	ReasonExpired      = "Expired"
+	ReasonAnswered     = "Answered"
+	ReasonInterrupted  = "Interrupted"
 
 	// Of templates.
 	ReasonLoosened  = "Loosened"

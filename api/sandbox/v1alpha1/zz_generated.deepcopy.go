@@ -265,6 +265,11 @@ func (in *SandboxClaimStatus) DeepCopyInto(out *SandboxClaimStatus) {
 		in, out := &in.FinishedAt, &out.FinishedAt
 		*out = (*in).DeepCopy()
 	}
+	if in.Answer != nil {
+		in, out := &in.Answer, &out.Answer
+		*out = make([]byte, len(*in))
+		copy(*out, *in)
+	}
 	return
 }
 

@@ -51,7 +51,11 @@ type settings struct {
 	DirectSource string `split_words:"true" default:"/preheat/chat"`
 	// ShutdownGrace is how long executions may go on after SIGTERM.
 	ShutdownGrace time.Duration `split_words:"true" default:"10s"`
-	LogLevel      slog.Level    `split_words:"true" default:"info"`
+	// EventBytes bounds the events that it answers with: brokers take a MiB.
+	EventBytes int `split_words:"true" default:"1000000"`
+	// EventTTL is how long answers to events are kept for later deliveries.
+	EventTTL time.Duration `envconfig:"EVENT_TTL" default:"10m"`
+	LogLevel slog.Level    `split_words:"true" default:"info"`
 
 	// Timeout and MaxTimeout bound a program's time, by default and at most;
 	// QueueTimeout is how long a request waits for a sandbox.
@@ -107,7 +111,10 @@ func serve(ctx context.Context, s settings, log *slog.Logger) (err error) {
 	}
 	defer func() { err = errors.Join(err, pool.Close()) }()
 	executor := execute.New(pool, s.limits(), execute.NewMetrics(metrics), log)
-	events := transport.New(transport.Options{Executor: executor, Pool: pool, Gatherer: metrics, EventSource: s.EventSource, DirectSource: s.DirectSource})
+	events := transport.New(transport.Options{
+		Executor: executor, Pool: pool, Gatherer: metrics, EventSource: s.EventSource, DirectSource: s.DirectSource,
+		Record: pool, EventBytes: s.EventBytes,
+	})
 	web, err := server.New(server.Config{
 		Logger: log, Grace: s.ShutdownGrace, AllowedHosts: s.AllowedHosts, AllowedOrigins: s.AllowedOrigins,
 		Quiet: []string{"/healthz", "/readyz", "/metrics"},
@@ -143,7 +150,7 @@ func connect(ctx context.Context, s settings, metrics prometheus.Registerer, log
 	client.UserAgent = "preheat-execute"
 	ctx, cancel := context.WithTimeout(ctx, s.ConnectTimeout)
 	defer cancel()
-	return kube.New(ctx, kube.Config{Client: client, Namespace: s.Namespace}, kube.NewMetrics(metrics), log)
+	return kube.New(ctx, kube.Config{Client: client, Namespace: s.Namespace, Remember: s.EventTTL}, kube.NewMetrics(metrics), log)
 }
 
 func (s settings) validate() error {
@@ -152,6 +159,10 @@ func (s settings) validate() error {
 		return errors.New("PREHEAT_TIMEOUT must be positive and not above PREHEAT_MAX_TIMEOUT")
 	case s.QueueTimeout <= 0:
 		return errors.New("PREHEAT_QUEUE_TIMEOUT must be positive")
+	case s.EventBytes < 16<<10:
+		return errors.New("PREHEAT_EVENT_BYTES must be 16384 or more")
+	case s.EventTTL < time.Second || s.EventTTL > 24*time.Hour:
+		return errors.New("PREHEAT_EVENT_TTL must be from 1s to 24h")
 	case s.ConnectTimeout <= 0:
 		return errors.New("PREHEAT_CONNECT_TIMEOUT must be positive")
 	case s.SandboxMemoryMIB < 32:

@@ -28,6 +28,13 @@ var (
 	ErrUnknownPool = errors.New("unknown pool")
 	// ErrOverQuota: the platform refuses another sandbox for now.
 	ErrOverQuota = errors.New("over quota")
+	// ErrDelivered: the event has been, or is being, run by another delivery.
+	ErrDelivered = errors.New("the event has been delivered before")
+	// ErrInterrupted: the event's program has begun, and nobody knows what
+	// came of it.
+	ErrInterrupted = errors.New("the event's execution was interrupted")
+	// ErrTooLarge: an answer exceeds what the record of an event holds.
+	ErrTooLarge = errors.New("the answer is too large to be recorded")
 	// ErrClosed: the pool is shutting down or cannot serve at all.
 	ErrClosed = errors.New("the pool is closed")
 )
@@ -46,6 +53,10 @@ type Claim struct {
 	Pool string
 	// ID identifies the execution, in logs and on the cluster.
 	ID string
+	// Event identifies the event that asks for the execution, if one does that
+	// may be delivered again: lower-case letters and digits, at most 56. A
+	// pool that keeps records of events claims no sandbox for it twice.
+	Event string
 	// Deadline is when the sandbox ends at the latest, whatever happens.
 	Deadline time.Time
 }

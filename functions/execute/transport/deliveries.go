@@ -3,6 +3,8 @@ package transport
 import (
 	"context"
 	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
 	"sync"
 	"time"
 
@@ -21,6 +23,15 @@ const (
 type eventKey struct {
 	source, id string
 	data       [sha256.Size]byte
+}
+
+// String is the key as an object's name may end: 40 hexadecimal digits.
+func (k eventKey) String() string {
+	sum := sha256.New()
+	for _, part := range []string{k.source, k.id, string(k.data[:])} {
+		fmt.Fprintf(sum, "%d %s", len(part), part)
+	}
+	return hex.EncodeToString(sum.Sum(nil)[:20])
 }
 
 func keyOf(e *cloudevent.Event) eventKey {

@@ -7,7 +7,6 @@ import (
 	"mime"
 	"net/http"
 	"strings"
-	"time"
 
 	"github.com/cloudevents/sdk-go/v2/binding"
 	"github.com/cloudevents/sdk-go/v2/binding/format"
@@ -15,7 +14,6 @@ import (
 	cehttp "github.com/cloudevents/sdk-go/v2/protocol/http"
 	"github.com/go-json-experiment/json/jsontext"
 	"github.com/gofiber/fiber/v2"
-	"github.com/google/uuid"
 	"go.opentelemetry.io/otel/propagation"
 	"go.opentelemetry.io/otel/trace"
 
@@ -58,32 +56,39 @@ func (t *Transport) executeEvent(c *fiber.Ctx) error {
 		c.Status(http.StatusAccepted)
 		return nil
 	}
+	direct := request.Source() == t.direct
 	p, problem := t.program(unquoted(request.Data()))
 	if problem != nil {
-		return problem
+		return refusal(problem, direct)
 	}
 	ctx, id := traced(server.Context(c), request), server.RequestID(c)
 	if server.WantsEvents(c) {
 		return t.stream(ctx, c, p)
 	}
-	run := func() (*cloudevent.Event, error) {
-		result, err := t.run(ctx, id, p)
-		if err != nil {
-			return nil, err
-		}
-		return t.completed(request, result)
-	}
+	x := &asked{event: request, program: p, id: id}
 	var completed *cloudevent.Event
 	var err error
-	if request.Source() == t.direct {
-		completed, err = run()
+	if direct {
+		completed, err = t.answer(ctx, x)
 	} else {
-		completed, err = t.deliveries.once(ctx, keyOf(request), run)
+		completed, err = t.deliveries.once(ctx, keyOf(request), func() (*cloudevent.Event, error) { return t.answerOnce(ctx, x) })
 	}
 	if err != nil {
-		return err
+		return refusal(err, direct)
 	}
 	return sendEvent(c, completed, structured)
+}
+
+// refusal is the error that answers an event. What no later delivery can get
+// right must not look as if it could: a broker tries 404 again.
+func refusal(err error, direct bool) error {
+	var problem *execution.Problem
+	if direct || !asProblem(err, &problem) || problem.Status != http.StatusNotFound {
+		return err
+	}
+	final := execution.NewProblem(execution.ProblemMalformed, "%s", problem.Detail)
+	final.Field = problem.Field
+	return final
 }
 
 // traced makes ctx a part of the trace that the event names in its extensions,
@@ -109,24 +114,6 @@ func unquoted(document []byte) []byte {
 		}
 	}
 	return document
-}
-
-// completed is the event that answers request.
-func (t *Transport) completed(request *cloudevent.Event, r *execution.Result) (*cloudevent.Event, error) {
-	e := cloudevent.New()
-	for name, value := range request.Extensions() {
-		e.SetExtension(name, value)
-	}
-	e.SetExtension(execution.ExtensionCausationID, request.ID())
-	e.SetID(uuid.NewString())
-	e.SetSource(t.source)
-	e.SetType(execution.TypeCompleted)
-	e.SetSubject(r.SandboxName)
-	e.SetTime(time.Now())
-	if err := e.SetData(execution.MediaJSON, r); err != nil {
-		return nil, fmt.Errorf("encoding the completed event: %w", err)
-	}
-	return &e, nil
 }
 
 // sendEvent sends an event in the mode of its request.

@@ -49,23 +49,32 @@ func (t *Transport) program(body []byte) (*execution.Program, *execution.Problem
 	return t.executor.Check(&r)
 }
 
-// execute is the executor's Execute, but that a server which shuts down is to
-// blame for what it cancels.
+// execute is the executor's Execute, with the error that a caller gets.
 func (t *Transport) execute(ctx context.Context, id string, p *execution.Program, sink execute.Sink) (*execution.Result, error) {
 	result, err := t.executor.Execute(ctx, id, p, sink)
+	return result, blame(ctx, result, err)
+}
+
+// blame returns the error of an execution: a server that shuts down is to blame
+// for what it cancels.
+func blame(ctx context.Context, result *execution.Result, err error) error {
 	if errors.Is(context.Cause(ctx), server.ErrShutdown) && (err != nil || result.Status == execution.StatusCancelled) {
 		problem := execution.NewProblem(execution.ProblemNotReady, "The server was shut down before the program ended.")
 		problem.RetryAfterSeconds = 1
-		return result, problem
+		return problem
 	}
-	return result, err
+	return err
 }
 
-// run executes p and makes what there was of a failed execution a part of the
-// problem.
+// run executes p without a stream.
 func (t *Transport) run(ctx context.Context, id string, p *execution.Program) (*execution.Result, error) {
-	result, err := t.execute(ctx, id, p, nil)
-	if err == nil {
+	result, err := t.executor.Execute(ctx, id, p, nil)
+	return t.settle(ctx, result, err)
+}
+
+// settle makes what there was of a failed execution a part of the problem.
+func (t *Transport) settle(ctx context.Context, result *execution.Result, err error) (*execution.Result, error) {
+	if err = blame(ctx, result, err); err == nil {
 		return result, nil
 	}
 	var problem *execution.Problem

@@ -32,6 +32,9 @@ type Transport struct {
 	direct   string
 	// deliveries are the events that have been or are being answered.
 	deliveries *deliveries
+	record     Record
+	eventBytes int
+	sink       Sink
 	// running are executions whose streams may have ended before them.
 	running sync.WaitGroup
 }
@@ -46,12 +49,22 @@ type Options struct {
 	// DirectSource is the source of events that are never delivered twice,
 	// since a client waits for each: their answers need not be remembered.
 	DirectSource string
+	// Record, if not nil, knows of events that other replicas answer.
+	Record Record
+	// EventBytes bounds a completed event, except to DirectSource; 0 does not.
+	EventBytes int
+	// Sink, if not nil, gets each completed event, too.
+	Sink Sink
 }
 
 // New returns a transport, which serves once it is registered.
 func New(o Options) *Transport {
+	if o.Sink == nil {
+		o.Sink = noSink{}
+	}
 	return &Transport{
 		executor: o.Executor, pool: o.Pool, source: o.EventSource, direct: o.DirectSource, deliveries: newDeliveries(),
+		record: o.Record, eventBytes: o.EventBytes, sink: o.Sink,
 		metrics: promhttp.HandlerFor(o.Gatherer, promhttp.HandlerOpts{}),
 	}
 }

@@ -13,6 +13,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 
 	"github.com/preheat-dev/preheat/api/sandbox/lock"
@@ -36,6 +37,10 @@ type attempt struct {
 	offer
 	want pool.Claim
 	name string
+	// id tells this attempt from other deliveries of the same event.
+	id string
+	// uid is the claim's, once it is known that it was created.
+	uid types.UID
 }
 
 // Claim implements pool.Pool.
@@ -79,7 +84,12 @@ func (p *Pool) claim(ctx context.Context, o offer, want pool.Claim) (*sandbox, s
 }
 
 func (p *Pool) newAttempt(o offer, want pool.Claim) *attempt {
-	return &attempt{Pool: p, offer: o, want: want, name: "claim-" + uuid.NewString()}
+	a := &attempt{Pool: p, offer: o, want: want, id: uuid.NewString()}
+	a.name = "claim-" + a.id
+	if want.Event != "" {
+		a.name = claimOf(want.Event)
+	}
+	return a
 }
 
 // fast creates the claim and takes a candidate side by side; if others were
@@ -91,10 +101,7 @@ func (a *attempt) fast(caller context.Context) (*sandbox, error) {
 	}
 	ctx, cancel := context.WithTimeout(caller, bindTimeout)
 	defer cancel()
-	created := make(chan error, 1)
-	go func() { created <- a.create(ctx, v1alpha1.BindingClaimant, bindTimeout) }() // received below
-	pod, err := a.win(ctx, e)
-	claimErr := <-created
+	pod, claimErr, err := a.begin(ctx, e)
 	if claimErr != nil {
 		a.abandon(pod)
 		return nil, a.explain(caller, "create a claim", claimErr)
@@ -123,6 +130,23 @@ func (a *attempt) fast(caller context.Context) (*sandbox, error) {
 	return s, nil
 }
 
+// begin creates the claim and takes a sandbox side by side. The claim of an
+// event comes first: a sandbox is not spent on one that was delivered before.
+func (a *attempt) begin(ctx context.Context, e *candidate) (pod *corev1.Pod, claimErr, err error) {
+	if a.want.Event != "" {
+		if claimErr = a.create(ctx, v1alpha1.BindingClaimant, bindTimeout); claimErr != nil {
+			a.cache.giveBack(e)
+			return nil, claimErr, nil
+		}
+		pod, err = a.win(ctx, e)
+		return pod, nil, err
+	}
+	created := make(chan error, 1)
+	go func() { created <- a.create(ctx, v1alpha1.BindingClaimant, bindTimeout) }() // received below
+	pod, err = a.win(ctx, e)
+	return pod, <-created, err
+}
+
 // create creates the SandboxClaim.
 func (a *attempt) create(ctx context.Context, binding v1alpha1.Binding, wait time.Duration) error {
 	seconds := min(max(int32(wait.Seconds()+0.999), 1), 3600)
@@ -136,17 +160,24 @@ func (a *attempt) create(ctx context.Context, binding v1alpha1.Binding, wait tim
 			},
 		},
 	}
+	if a.want.Event != "" {
+		claim.Annotations[annotationDelivery] = a.id
+		claim.Spec.Lifecycle.TTLSecondsAfterFinished = ptr.To(int32(a.remember.Seconds()))
+	}
 	if parent := tracecontext.Of(ctx); parent != "" {
 		claim.Annotations[v1alpha1.AnnotationTrace] = parent
 	}
-	_, err := a.client.SandboxV1alpha1().SandboxClaims(a.namespace).Create(ctx, claim, metav1.CreateOptions{})
+	created, err := a.client.SandboxV1alpha1().SandboxClaims(a.namespace).Create(ctx, claim, metav1.CreateOptions{})
+	if err == nil && a.want.Event != "" {
+		a.uid = created.UID
+	}
 	return err
 }
 
 // win takes the lock of a sandbox. It returns nil without an error when
 // someone else has it.
 func (a *attempt) win(ctx context.Context, e *candidate) (*corev1.Pod, error) {
-	patch, err := lock.Claim(lock.Holder{Claim: a.name, Deadline: a.lifetime(e), Trace: tracecontext.Of(ctx)})
+	patch, err := lock.Claim(lock.Holder{Claim: a.name, UID: a.uid, Deadline: a.lifetime(e), Trace: tracecontext.Of(ctx)})
 	if err != nil {
 		return nil, err
 	}
@@ -168,7 +199,7 @@ func (a *attempt) win(ctx context.Context, e *candidate) (*corev1.Pod, error) {
 		// Whoever tries it next tests the lock again.
 		a.cache.giveBack(e)
 		return nil, errors.Join(err, getErr)
-	case pod.Labels[v1alpha1.LabelClaim] == a.name:
+	case pod.Labels[v1alpha1.LabelClaim] == a.name && (a.uid == "" || pod.Labels[v1alpha1.LabelClaimUID] == string(a.uid)):
 		return pod, nil
 	case pod.Labels[v1alpha1.LabelState] == v1alpha1.StateWarm:
 		a.cache.giveBack(e)
@@ -194,7 +225,9 @@ func (a *attempt) explain(caller context.Context, doing string, err error) error
 		return fmt.Errorf("%s: %w: %w", doing, pool.ErrNoSandbox, cause)
 	}
 	kind := pool.ErrClosed
-	if overQuota(err) || apierrors.IsTooManyRequests(err) {
+	if a.want.Event != "" && apierrors.IsAlreadyExists(err) {
+		kind = pool.ErrDelivered
+	} else if overQuota(err) || apierrors.IsTooManyRequests(err) {
 		kind = pool.ErrOverQuota
 	}
 	return fmt.Errorf("%s: %w: %w", doing, kind, err)

@@ -11,6 +11,7 @@
 package kube
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -43,6 +44,8 @@ const (
 	// deadline when nobody ends them.
 	shutdownSlack = 5 * time.Second
 	podSlack      = 15 * time.Second
+	// defaultRemember is longer than a broker's retries take.
+	defaultRemember = 10 * time.Minute
 
 	tracerName = "github.com/preheat-dev/preheat/functions/execute/pool/kube"
 )
@@ -54,11 +57,15 @@ type Config struct {
 	Client *rest.Config
 	// Namespace holds the pools.
 	Namespace string
+	// Remember is how long the answers of events are kept, by default ten
+	// minutes and a day at most.
+	Remember time.Duration
 }
 
 // Pool is the warm pools of a namespace.
 type Pool struct {
 	namespace string
+	remember  time.Duration
 	kube      kubernetes.Interface
 	client    versioned.Interface
 	cache     *cache
@@ -93,7 +100,7 @@ func New(ctx context.Context, c Config, m *Metrics, log *slog.Logger) (*Pool, er
 		return nil, fmt.Errorf("make a client for Pods: %w", err)
 	}
 	p := &Pool{
-		namespace: c.Namespace, kube: kube, client: client, metrics: m, log: log,
+		namespace: c.Namespace, remember: min(cmp.Or(max(c.Remember, 0), defaultRemember), 24*time.Hour), kube: kube, client: client, metrics: m, log: log,
 		tracer: otel.Tracer(tracerName),
 	}
 	p.ctx, p.cancel = context.WithCancel(context.WithoutCancel(ctx))

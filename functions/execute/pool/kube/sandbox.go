@@ -32,6 +32,9 @@ type sandbox struct {
 	name     string
 	poolName string
 	claim    string
+	// kept says that the claim stays when the sandbox goes, as the record of
+	// an event, which Finish ends.
+	kept     bool
 	token    string
 	conn     net.Conn
 	queued   bool
@@ -55,7 +58,7 @@ func (a *attempt) connect(ctx context.Context, pod *corev1.Pod) (*sandbox, error
 	if err != nil {
 		return nil, fmt.Errorf("reach the runner of sandbox %s: %w", pod.Name, err)
 	}
-	s := &sandbox{owner: a.Pool, name: pod.Name, poolName: a.pool.Name, claim: a.name, token: token, conn: conn}
+	s := &sandbox{owner: a.Pool, name: pod.Name, poolName: a.pool.Name, claim: a.name, kept: a.want.Event != "", token: token, conn: conn}
 	a.cache.hold(s)
 	return s, nil
 }
@@ -118,7 +121,9 @@ func (s *sandbox) Release() {
 	s.released.Do(func() {
 		s.owner.cache.unhold(s)
 		_ = s.conn.Close()
-		s.owner.endClaim(s.claim, s.poolName)
+		if !s.kept {
+			s.owner.endClaim(s.claim, s.poolName)
+		}
 	})
 }
 
@@ -127,6 +132,10 @@ func (s *sandbox) Release() {
 func (a *attempt) abandon(pod *corev1.Pod) {
 	if pod != nil {
 		a.background(func(ctx context.Context) { a.surrender(ctx, pod.Name) })
+	}
+	if a.want.Event != "" {
+		a.withdraw()
+		return
 	}
 	a.endClaim(a.name, a.pool.Name)
 }

@@ -1,0 +1,179 @@
+package kube
+
+import (
+	"bytes"
+	"compress/gzip"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"knative.dev/pkg/apis"
+	duckv1 "knative.dev/pkg/apis/duck/v1"
+
+	"github.com/preheat-dev/preheat/api/sandbox/v1alpha1"
+	"github.com/preheat-dev/preheat/functions/execute/pool"
+)
+
+// annotationDelivery tells, on the claim of an event, which delivery made it.
+const annotationDelivery = v1alpha1.GroupName + "/delivery"
+
+const (
+	// answerBytes is what a claim holds of a compressed answer; the resource
+	// definition says the same. inflatedBytes bounds what is read back.
+	answerBytes   = 192 << 10
+	inflatedBytes = 64 << 20
+	// lookAtFirst and lookAtMost are the pauses between looks at a claim that
+	// another delivery runs.
+	lookAtFirst = 50 * time.Millisecond
+	lookAtMost  = time.Second
+	// answerGrace is how long after a claim's end its answer may still come:
+	// the sandbox ends before the answer is written.
+	answerGrace = 5 * time.Second
+)
+
+// claimOf names the claim of an event.
+func claimOf(event string) string { return "event-" + event }
+
+// Finish ends the claim of an event with its answer, and so its sandbox. An
+// empty answer says that there is none and never will be. It tries for a
+// while, whatever ctx says: the answer is lost otherwise.
+func (p *Pool) Finish(ctx context.Context, event string, answer []byte) error {
+	patch, err := finished(answer, time.Now())
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), endTimeout)
+	defer cancel()
+	pause := 50 * time.Millisecond
+	for {
+		_, err = p.client.SandboxV1alpha1().SandboxClaims(p.namespace).Patch(ctx, claimOf(event), types.MergePatchType, patch, metav1.PatchOptions{}, "status")
+		if err == nil || apierrors.IsNotFound(err) || apierrors.IsInvalid(err) || ctx.Err() != nil {
+			break
+		}
+		select {
+		case <-ctx.Done():
+		case <-time.After(pause):
+		}
+		pause *= 4
+	}
+	if err != nil {
+		return fmt.Errorf("record the answer of an event in claim %s: %w", claimOf(event), err)
+	}
+	return nil
+}
+
+// finished is the patch of a claim's status that ends it with an answer.
+func finished(answer []byte, now time.Time) ([]byte, error) {
+	status := v1alpha1.SandboxClaimStatus{FinishedAt: &metav1.Time{Time: now}}
+	ready := apis.Condition{
+		Type: v1alpha1.ConditionReady, Status: corev1.ConditionFalse, Reason: v1alpha1.ReasonInterrupted,
+		Message: "the execution began and has no answer", LastTransitionTime: apis.VolatileTime{Inner: metav1.NewTime(now)},
+	}
+	if len(answer) > 0 {
+		ready.Reason, ready.Message = v1alpha1.ReasonAnswered, "the event has been answered"
+		var packed bytes.Buffer
+		w := gzip.NewWriter(&packed)
+		_, err := w.Write(answer)
+		if err = errors.Join(err, w.Close()); err != nil {
+			return nil, fmt.Errorf("compress an answer: %w", err)
+		}
+		if packed.Len() > answerBytes {
+			return nil, pool.ErrTooLarge
+		}
+		status.Answer = packed.Bytes()
+	}
+	status.Conditions = duckv1.Conditions{ready}
+	patch, err := json.Marshal(map[string]any{"status": status})
+	if err != nil {
+		return nil, fmt.Errorf("encode a claim's end: %w", err)
+	}
+	return patch, nil
+}
+
+// Await returns the answer to an event that another delivery runs or ran, for
+// which it waits until that one's time is over. It returns nothing and no
+// error when the other delivery has given up before the program began.
+func (p *Pool) Await(ctx context.Context, event string) ([]byte, error) {
+	pause := lookAtFirst
+	var ended time.Time
+	for {
+		c, err := p.lookAt(ctx, event)
+		now := time.Now()
+		switch {
+		case err == nil && len(c.Status.Answer) > 0:
+			return inflate(c.Status.Answer)
+		case apierrors.IsNotFound(err):
+			return nil, nil
+		case err == nil && over(c, now):
+			if ended.IsZero() {
+				ended = now
+			}
+			if interrupted(c) || now.Sub(ended) > answerGrace {
+				return nil, pool.ErrInterrupted
+			}
+		case err != nil && ctx.Err() == nil:
+			return nil, fmt.Errorf("%w: look at the claim of an event: %w", pool.ErrClosed, err)
+		}
+		select {
+		case <-ctx.Done():
+			return nil, context.Cause(ctx)
+		case <-p.ctx.Done():
+			return nil, pool.ErrClosed
+		case <-time.After(pause):
+		}
+		pause = min(pause*3/2, lookAtMost)
+	}
+}
+
+func (p *Pool) lookAt(ctx context.Context, event string) (*v1alpha1.SandboxClaim, error) {
+	ctx, cancel := context.WithTimeout(ctx, endTimeout)
+	defer cancel()
+	return p.client.SandboxV1alpha1().SandboxClaims(p.namespace).Get(ctx, claimOf(event), metav1.GetOptions{})
+}
+
+// over reports whether nobody runs the claim's program any more, whether or
+// not there is a controller that says so.
+func over(c *v1alpha1.SandboxClaim, now time.Time) bool {
+	end := c.Spec.Lifecycle.ShutdownTime
+	return c.Status.FinishedAt != nil || end != nil && now.After(end.Time)
+}
+
+func interrupted(c *v1alpha1.SandboxClaim) bool {
+	ready := c.Status.GetCondition(v1alpha1.ConditionReady)
+	return ready != nil && ready.Reason == v1alpha1.ReasonInterrupted
+}
+
+func inflate(packed []byte) ([]byte, error) {
+	r, err := gzip.NewReader(bytes.NewReader(packed))
+	if err != nil {
+		return nil, fmt.Errorf("unpack a recorded answer: %w", err)
+	}
+	answer, err := io.ReadAll(io.LimitReader(r, inflatedBytes))
+	if err != nil {
+		return nil, fmt.Errorf("unpack a recorded answer: %w", err)
+	}
+	return answer, nil
+}
+
+// withdraw deletes the claim of an event whose program has not begun, so that
+// it can be delivered again. It is done when it returns: the next attempt needs
+// the name. What another delivery has created it leaves alone.
+func (a *attempt) withdraw() {
+	ctx, cancel := context.WithTimeout(a.ctx, endTimeout)
+	defer cancel()
+	claims := a.client.SandboxV1alpha1().SandboxClaims(a.namespace)
+	c, err := claims.Get(ctx, a.name, metav1.GetOptions{})
+	if err == nil && c.Annotations[annotationDelivery] == a.id {
+		err = claims.Delete(ctx, a.name, metav1.DeleteOptions{Preconditions: metav1.NewUIDPreconditions(string(c.UID))})
+	}
+	if err != nil && !apierrors.IsNotFound(err) && !apierrors.IsConflict(err) {
+		a.log.Error("The claim of an event could not be withdrawn, it ends at its shutdown time", "claim", a.name, "error", err)
+	}
+}

@@ -1,0 +1,187 @@
+package transport
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	cloudevent "github.com/cloudevents/sdk-go/v2/event"
+	"github.com/google/uuid"
+
+	"github.com/preheat-dev/preheat/api/execution"
+	"github.com/preheat-dev/preheat/functions/execute/pool"
+	"github.com/preheat-dev/preheat/functions/server"
+)
+
+// Record is what all replicas of execute know of events that may be delivered
+// again: an execution for an event that another delivery has begun ends with
+// pool.ErrDelivered.
+type Record interface {
+	// Finish records the answer of an event whose execution had a sandbox;
+	// an empty one says that there is none. pool.ErrTooLarge asks for less.
+	Finish(ctx context.Context, event string, answer []byte) error
+	// Await waits for another delivery's answer. It is nil when that one has
+	// given up before it had a sandbox, and pool.ErrInterrupted when nobody
+	// knows what came of it.
+	Await(ctx context.Context, event string) ([]byte, error)
+}
+
+// Sink takes copies of completed events. It must not block.
+type Sink interface{ Send(*cloudevent.Event) }
+
+type noSink struct{}
+
+func (noSink) Send(*cloudevent.Event) {}
+
+// minEventData is the least that completed events are cut to, in bytes.
+const minEventData = 4 << 10
+
+// asked is an event and what it asks for.
+type asked struct {
+	event   *cloudevent.Event
+	program *execution.Program
+	// id is of the HTTP request that delivered it.
+	id string
+}
+
+// answer runs the program of an event that is delivered once.
+func (t *Transport) answer(ctx context.Context, x *asked) (*cloudevent.Event, error) {
+	result, err := t.run(ctx, x.id, x.program)
+	if err != nil {
+		return nil, err
+	}
+	completed, err := t.completed(x.event, result)
+	if err == nil {
+		t.sink.Send(completed)
+	}
+	return completed, err
+}
+
+// answerOnce runs an event's program unless another delivery of it has done so
+// or does, here or in another replica; then it returns that one's answer.
+func (t *Transport) answerOnce(ctx context.Context, x *asked) (*cloudevent.Event, error) {
+	key := ""
+	if t.record != nil {
+		key = keyOf(x.event).String()
+	}
+	for {
+		completed, err := t.answerEvent(ctx, x, key)
+		if !errors.Is(err, pool.ErrDelivered) {
+			return completed, err
+		}
+		completed, err = t.recorded(ctx, key)
+		if completed != nil || err != nil {
+			return completed, err
+		}
+	}
+}
+
+// recorded waits for the answer that another delivery records.
+func (t *Transport) recorded(ctx context.Context, key string) (*cloudevent.Event, error) {
+	answer, err := t.record.Await(ctx, key)
+	switch {
+	case errors.Is(err, pool.ErrInterrupted):
+		return nil, execution.NewProblem(execution.ProblemSandboxLost,
+			"An earlier delivery of this event began its program and was lost before it could answer. The program is not run again.")
+	case errors.Is(err, pool.ErrClosed):
+		return nil, execution.NewProblem(execution.ProblemNotReady, "The answer to an earlier delivery of this event cannot be read for now.")
+	case err != nil || answer == nil:
+		return nil, err
+	}
+	e := cloudevent.New()
+	if err := json.Unmarshal(answer, &e); err != nil {
+		return nil, fmt.Errorf("decoding a recorded event: %w", err)
+	}
+	return &e, nil
+}
+
+// answerEvent runs an event's program and records what came of it.
+func (t *Transport) answerEvent(ctx context.Context, x *asked, key string) (*cloudevent.Event, error) {
+	result, err := t.executor.ExecuteEvent(ctx, x.id, key, x.program)
+	if errors.Is(err, pool.ErrDelivered) {
+		return nil, err
+	}
+	began := result.SandboxName != ""
+	var completed *cloudevent.Event
+	if result, err = t.settle(ctx, result, err); err == nil {
+		completed, err = t.bounded(x.event, result)
+	}
+	switch {
+	case err == nil:
+		t.remember(ctx, key, completed, result)
+		t.sink.Send(completed)
+	case began && key != "":
+		t.tell(ctx, t.record.Finish(ctx, key, nil))
+	}
+	return completed, err
+}
+
+// remember records a completed event, and less and less of it until it fits.
+func (t *Transport) remember(ctx context.Context, key string, completed *cloudevent.Event, r *execution.Result) {
+	if key == "" {
+		return
+	}
+	for limit := len(completed.Data()); ; {
+		answer, err := json.Marshal(completed)
+		if err == nil {
+			err = t.record.Finish(ctx, key, answer)
+		}
+		if !errors.Is(err, pool.ErrTooLarge) || limit <= minEventData {
+			t.tell(ctx, err)
+			return
+		}
+		limit = max(limit/2, minEventData)
+		smaller := completed.Clone()
+		if err := smaller.SetData(execution.MediaJSON, r.Within(limit)); err != nil {
+			t.tell(ctx, err)
+			return
+		}
+		completed = &smaller
+	}
+}
+
+func (t *Transport) tell(ctx context.Context, err error) {
+	if err != nil {
+		server.Logger(ctx).Error("The answer of an event could not be recorded: its next delivery fails", "error", err)
+	}
+}
+
+// bounded is completed, but no larger than a broker takes.
+func (t *Transport) bounded(request *cloudevent.Event, r *execution.Result) (*cloudevent.Event, error) {
+	e, err := t.completed(request, r)
+	if err != nil || t.eventBytes == 0 || len(e.Data()) < t.eventBytes/2 {
+		return e, err
+	}
+	whole, err := json.Marshal(e)
+	if err != nil {
+		return nil, fmt.Errorf("encoding the completed event: %w", err)
+	}
+	if len(whole) <= t.eventBytes {
+		return e, nil
+	}
+	envelope := len(whole) - len(e.Data())
+	if err := e.SetData(execution.MediaJSON, r.Within(max(t.eventBytes-envelope, minEventData))); err != nil {
+		return nil, fmt.Errorf("encoding the completed event: %w", err)
+	}
+	return e, nil
+}
+
+// completed is the event that answers request.
+func (t *Transport) completed(request *cloudevent.Event, r *execution.Result) (*cloudevent.Event, error) {
+	e := cloudevent.New()
+	for name, value := range request.Extensions() {
+		e.SetExtension(name, value)
+	}
+	e.SetExtension(execution.ExtensionCausationID, request.ID())
+	e.SetID(uuid.NewString())
+	e.SetSource(t.source)
+	e.SetType(execution.TypeCompleted)
+	e.SetSubject(r.SandboxName)
+	e.SetTime(time.Now())
+	if err := e.SetData(execution.MediaJSON, r); err != nil {
+		return nil, fmt.Errorf("encoding the completed event: %w", err)
+	}
+	return &e, nil
+}

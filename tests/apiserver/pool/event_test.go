@@ -1,0 +1,127 @@
+package pool_test
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/preheat-dev/preheat/functions/execute/pool"
+	"github.com/preheat-dev/preheat/functions/execute/pool/kube"
+	"github.com/preheat-dev/preheat/tests/cluster/fakenode"
+)
+
+// deliver runs an event as a replica of execute does, and returns its answer.
+func deliver(t *testing.T, p *kube.Pool, event string, runs *atomic.Int64) string {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), 40*time.Second)
+	defer cancel()
+	w := want()
+	w.Event = event
+	for {
+		s, err := p.Claim(ctx, w)
+		if errors.Is(err, pool.ErrDelivered) {
+			answer, err := p.Await(ctx, event)
+			if err != nil {
+				t.Errorf("await event %s: %v", event, err)
+				return ""
+			}
+			if answer != nil {
+				return string(answer)
+			}
+			continue
+		}
+		if err != nil {
+			t.Errorf("claim for event %s: %v", event, err)
+			return ""
+		}
+		runs.Add(1)
+		use(t, s)
+		s.Release()
+		answer := "answer of " + s.Name()
+		if err := p.Finish(ctx, event, []byte(answer)); err != nil {
+			t.Error(err)
+		}
+		return answer
+	}
+}
+
+// TestI10OneRunPerEventOfAllReplicas delivers events to two replicas at once
+// and again after the end, with fewer sandboxes than deliveries.
+func TestI10OneRunPerEventOfAllReplicas(t *testing.T) {
+	sp := shared.Space(t)
+	node := sp.Node(fakenode.Options{})
+	sp.Create(sp.Template("python", node), sp.Pool("code", "python", 2))
+	sp.Controller()
+	replicas := []*kube.Pool{sp.Claimant(), sp.Claimant()}
+	sp.Eventually("the sandboxes are warm", func() bool {
+		return sp.Warm() == 2 && replicas[0].Status()[0].Warm == 2 && replicas[1].Status()[0].Warm == 2
+	})
+	for _, event := range []string{"a1", "b2", "c3", "d4"} {
+		var runs atomic.Int64
+		var mu sync.Mutex
+		answers := map[string]int{}
+		var wg sync.WaitGroup
+		for _, p := range replicas {
+			wg.Go(func() {
+				answer := deliver(t, p, event, &runs)
+				mu.Lock()
+				defer mu.Unlock()
+				answers[answer]++
+			})
+		}
+		wg.Wait()
+		for _, p := range replicas {
+			answers[deliver(t, p, event, &runs)]++
+		}
+		if runs.Load() != 1 || len(answers) != 1 {
+			t.Errorf("event %s ran %d times and was answered %v", event, runs.Load(), answers)
+		}
+	}
+	// The sandboxes are gone at once, the claims stay as the record.
+	sp.Eventually("the pool is full again", func() bool { return len(sp.Pods("")) == 2 && sp.Warm() == 2 })
+	if n := len(sp.Claims()); n != 4 {
+		t.Errorf("%d claims are kept, want 4", n)
+	}
+	noFaults(t, node)
+}
+
+// TestI10InterruptedEvent: an event whose program has begun and that nobody
+// answers does not run again.
+func TestI10InterruptedEvent(t *testing.T) {
+	sp := shared.Space(t)
+	node := sp.Node(fakenode.Options{})
+	sp.Create(sp.Template("python", node), sp.Pool("code", "python", 1))
+	sp.Controller()
+	p, other := sp.Claimant(), sp.Claimant()
+	sp.Eventually("the sandbox is warm", func() bool { return sp.Warm() == 1 && p.Status()[0].Warm == 1 && other.Status()[0].Warm == 1 })
+	w := want()
+	w.Event = "e5"
+	s, err := p.Claim(t.Context(), w)
+	if err != nil {
+		t.Fatal(err)
+	}
+	use(t, s)
+	s.Release()
+	if err := p.Finish(t.Context(), w.Event, nil); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := other.Claim(t.Context(), w); !errors.Is(err, pool.ErrDelivered) {
+		t.Fatalf("the second delivery: %v, want %v", err, pool.ErrDelivered)
+	}
+	if _, err := other.Await(t.Context(), w.Event); !errors.Is(err, pool.ErrInterrupted) {
+		t.Errorf("its answer: %v, want %v", err, pool.ErrInterrupted)
+	}
+	// A random megabyte cannot be recorded, and the caller is told so.
+	big := make([]byte, 1<<20)
+	for i, x := 0, uint32(1); i < len(big); i++ {
+		x = x*1664525 + 1013904223
+		big[i] = byte(x >> 24)
+	}
+	if err := p.Finish(t.Context(), w.Event, big); !errors.Is(err, pool.ErrTooLarge) {
+		t.Errorf("a large answer: %v, want %v", err, pool.ErrTooLarge)
+	}
+	noFaults(t, node)
+}
