@@ -20,6 +20,7 @@ import (
 
 	"github.com/preheat-dev/preheat/functions/chat"
 	"github.com/preheat-dev/preheat/functions/execute"
+	"github.com/preheat-dev/preheat/functions/execute/audit"
 	"github.com/preheat-dev/preheat/functions/execute/pool/runc"
 	"github.com/preheat-dev/preheat/functions/execute/transport"
 	"github.com/preheat-dev/preheat/functions/server"
@@ -65,7 +66,14 @@ func run() (err error) {
 	}
 	defer func() { err = errors.Join(err, pool.Close()) }()
 	executor := execute.New(pool, s.limits(), execute.NewMetrics(metrics), log)
-	events := transport.New(transport.Options{Executor: executor, Pool: pool, Gatherer: metrics, EventSource: "/preheat/execute", DirectSource: talkConfig.EventSource})
+	sink, closeSink, err := audit.Bound(metrics, log)
+	if err != nil {
+		return err
+	}
+	defer closeSink(context.WithoutCancel(ctx))
+	events := transport.New(transport.Options{
+		Executor: executor, Pool: pool, Gatherer: metrics, EventSource: "/preheat/execute", DirectSource: talkConfig.EventSource, Sink: sink,
+	})
 	talk, err := newChat(talkConfig, s, listener.Addr(), metrics, log)
 	if err != nil {
 		return err

@@ -22,6 +22,7 @@ import (
 
 	"github.com/preheat-dev/preheat/api/execution"
 	"github.com/preheat-dev/preheat/functions/execute"
+	"github.com/preheat-dev/preheat/functions/execute/audit"
 	"github.com/preheat-dev/preheat/functions/execute/pool/kube"
 	"github.com/preheat-dev/preheat/functions/execute/transport"
 	"github.com/preheat-dev/preheat/functions/server"
@@ -31,7 +32,8 @@ import (
 const envPrefix = "PREHEAT"
 
 // settings is the environment of this command: PREHEAT_ and the field's name
-// in capitals, words separated by _. Traces have OpenTelemetry's own variables,
+// in capitals, words separated by _. K_SINK, if set, gets copies of completed
+// events, see package audit. Traces have OpenTelemetry's own variables,
 // see package tracing.
 type settings struct {
 	// Namespace holds the warm pools.
@@ -111,9 +113,14 @@ func serve(ctx context.Context, s settings, log *slog.Logger) (err error) {
 	}
 	defer func() { err = errors.Join(err, pool.Close()) }()
 	executor := execute.New(pool, s.limits(), execute.NewMetrics(metrics), log)
+	sink, closeSink, err := audit.Bound(metrics, log)
+	if err != nil {
+		return err
+	}
+	defer closeSink(context.WithoutCancel(ctx))
 	events := transport.New(transport.Options{
 		Executor: executor, Pool: pool, Gatherer: metrics, EventSource: s.EventSource, DirectSource: s.DirectSource,
-		Record: pool, EventBytes: s.EventBytes,
+		Record: pool, EventBytes: s.EventBytes, Sink: sink,
 	})
 	web, err := server.New(server.Config{
 		Logger: log, Grace: s.ShutdownGrace, AllowedHosts: s.AllowedHosts, AllowedOrigins: s.AllowedOrigins,

@@ -31,10 +31,6 @@ type Record interface {
 // Sink takes copies of completed events. It must not block.
 type Sink interface{ Send(*cloudevent.Event) }
 
-type noSink struct{}
-
-func (noSink) Send(*cloudevent.Event) {}
-
 // minEventData is the least that completed events are cut to, in bytes.
 const minEventData = 4 << 10
 
@@ -54,9 +50,22 @@ func (t *Transport) answer(ctx context.Context, x *asked) (*cloudevent.Event, er
 	}
 	completed, err := t.completed(x.event, result)
 	if err == nil {
-		t.sink.Send(completed)
+		t.audit(ctx, completed, result)
 	}
 	return completed, err
+}
+
+// audit gives the sink a copy of a completed event, cut to what brokers take.
+func (t *Transport) audit(ctx context.Context, completed *cloudevent.Event, r *execution.Result) {
+	if t.sink == nil {
+		return
+	}
+	c := completed.Clone()
+	if err := t.fit(&c, r); err != nil {
+		server.Logger(ctx).Error("A completed event could not be sent to the sink", "error", err)
+		return
+	}
+	t.sink.Send(&c)
 }
 
 // answerOnce runs an event's program unless another delivery of it has done so
@@ -111,7 +120,7 @@ func (t *Transport) answerEvent(ctx context.Context, x *asked, key string) (*clo
 	switch {
 	case err == nil:
 		t.remember(ctx, key, completed, result)
-		t.sink.Send(completed)
+		t.audit(ctx, completed, result)
 	case began && key != "":
 		t.tell(ctx, t.record.Finish(ctx, key, nil))
 	}
@@ -151,21 +160,29 @@ func (t *Transport) tell(ctx context.Context, err error) {
 // bounded is completed, but no larger than a broker takes.
 func (t *Transport) bounded(request *cloudevent.Event, r *execution.Result) (*cloudevent.Event, error) {
 	e, err := t.completed(request, r)
-	if err != nil || t.eventBytes == 0 || len(e.Data()) < t.eventBytes/2 {
-		return e, err
+	if err != nil {
+		return nil, err
+	}
+	return e, t.fit(e, r)
+}
+
+// fit cuts the result in a completed event to what a broker takes.
+func (t *Transport) fit(e *cloudevent.Event, r *execution.Result) error {
+	if t.eventBytes == 0 || len(e.Data()) < t.eventBytes/2 {
+		return nil
 	}
 	whole, err := json.Marshal(e)
 	if err != nil {
-		return nil, fmt.Errorf("encoding the completed event: %w", err)
+		return fmt.Errorf("encoding the completed event: %w", err)
 	}
 	if len(whole) <= t.eventBytes {
-		return e, nil
+		return nil
 	}
 	envelope := len(whole) - len(e.Data())
 	if err := e.SetData(execution.MediaJSON, r.Within(max(t.eventBytes-envelope, minEventData))); err != nil {
-		return nil, fmt.Errorf("encoding the completed event: %w", err)
+		return fmt.Errorf("encoding the completed event: %w", err)
 	}
-	return e, nil
+	return nil
 }
 
 // completed is the event that answers request.

@@ -63,7 +63,7 @@ func (t *Transport) executeEvent(c *fiber.Ctx) error {
 	}
 	ctx, id := traced(server.Context(c), request), server.RequestID(c)
 	if server.WantsEvents(c) {
-		return t.stream(ctx, c, p)
+		return t.stream(ctx, c, p, request)
 	}
 	x := &asked{event: request, program: p, id: id}
 	var completed *cloudevent.Event

@@ -28,7 +28,7 @@ func (t *Transport) executeDocument(c *fiber.Ctx, document []byte) error {
 		return problem
 	}
 	if server.WantsEvents(c) {
-		return t.stream(server.Context(c), c, p)
+		return t.stream(server.Context(c), c, p, nil)
 	}
 	result, err := t.run(server.Context(c), server.RequestID(c), p)
 	if err != nil {

@@ -3,7 +3,9 @@ package transport
 import (
 	"context"
 	"errors"
+	"slices"
 
+	cloudevent "github.com/cloudevents/sdk-go/v2/event"
 	"github.com/gofiber/fiber/v2"
 
 	"github.com/preheat-dev/preheat/api/execution"
@@ -12,8 +14,9 @@ import (
 
 // stream answers c with the events of p's execution. Until p has its sandbox,
 // a failure is an ordinary problem response; afterwards it is in the terminal
-// event. ctx is that of the exchange.
-func (t *Transport) stream(ctx context.Context, c *fiber.Ctx, p *execution.Program) error {
+// event. ctx is that of the exchange; request is the event that asks for it, or
+// nil.
+func (t *Transport) stream(ctx context.Context, c *fiber.Ctx, p *execution.Program, request *cloudevent.Event) error {
 	id := server.RequestID(c)
 	q := newQueue(execution.Start{Language: p.Language, RequestID: id})
 	ended := make(chan struct{})
@@ -23,6 +26,9 @@ func (t *Transport) stream(ctx context.Context, c *fiber.Ctx, p *execution.Progr
 		result, err := t.execute(ctx, id, p, q)
 		failed = err
 		q.close(exitOf(result, err, id))
+		if err == nil && request != nil {
+			t.auditStream(ctx, request, result)
+		}
 	})
 	select {
 	case <-q.started:
@@ -49,6 +55,25 @@ func (t *Transport) stream(ctx context.Context, c *fiber.Ctx, p *execution.Progr
 			}
 		}
 	})
+}
+
+// auditStream tells the sink of an execution whose caller got a stream: what
+// the program yielded was not kept, and the event says so.
+func (t *Transport) auditStream(ctx context.Context, request *cloudevent.Event, r *execution.Result) {
+	if t.sink == nil {
+		return
+	}
+	told := *r
+	for _, s := range []*execution.StreamTruncation{&told.Truncated.Stdout, &told.Truncated.Stderr} {
+		s.Truncated, s.CapturedBytes, s.HeadBytes = s.TotalBytes > 0, 0, 0
+	}
+	told.Notes = append(slices.Clone(told.Notes), "output, rich results and files went to the caller as a stream and are not part of this event")
+	completed, err := t.completed(request, &told)
+	if err != nil {
+		server.Logger(ctx).Error("A completed event could not be made for the sink", "error", err)
+		return
+	}
+	t.audit(ctx, completed, &told)
 }
 
 func exitOf(r *execution.Result, err error, id string) execution.Exit {

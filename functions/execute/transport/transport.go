@@ -53,15 +53,13 @@ type Options struct {
 	Record Record
 	// EventBytes bounds a completed event, except to DirectSource; 0 does not.
 	EventBytes int
-	// Sink, if not nil, gets each completed event, too.
+	// Sink, if not nil, gets each completed event, too, and one for each
+	// event that was answered with a stream.
 	Sink Sink
 }
 
 // New returns a transport, which serves once it is registered.
 func New(o Options) *Transport {
-	if o.Sink == nil {
-		o.Sink = noSink{}
-	}
 	return &Transport{
 		executor: o.Executor, pool: o.Pool, source: o.EventSource, direct: o.DirectSource, deliveries: newDeliveries(),
 		record: o.Record, eventBytes: o.EventBytes, sink: o.Sink,
