@@ -65,6 +65,10 @@ undeploy: ## Remove Preheat from the current context's cluster
 walkthrough: ## Do what the README's walkthrough does on the current context's cluster, and check it
 	$(GO) test -count=1 -v -run TestWalkthrough ./tests/walkthrough
 
+.PHONY: events
+events: ## Send programs through a Knative Broker on the current context's cluster, and check their results (BURST=30)
+	$(GO) test -count=1 -timeout 30m -v -run TestEvents ./tests/walkthrough
+
 .PHONY: bench-cluster
 bench-cluster: $(BUILD)/bin/cluster ## Measure the local cluster: build/bench/cluster.json
 	$(BUILD)/bin/cluster -name $(CLUSTER_NAME) exec $(GO) run ./tests/bench/cluster -out $(BUILD)/bench/cluster.json
