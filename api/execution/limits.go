@@ -22,6 +22,9 @@ type ServerLimits struct {
 	ResultBytes int64 `json:"result_bytes"`
 	// QueueSeconds is how long a request waits for a sandbox.
 	QueueSeconds float64 `json:"queue_seconds"`
+	// EventQueueSeconds is how long an event does: nobody looks on, and its
+	// broker has only so many retries.
+	EventQueueSeconds float64 `json:"event_queue_seconds"`
 	// CPUs and Processes are what each sandbox has.
 	CPUs      float64 `json:"cpus"`
 	Processes int64   `json:"processes"`
@@ -35,7 +38,7 @@ func DefaultLimits() ServerLimits {
 		Maximum:   Limits{TimeoutSeconds: 300, OutputBytes: 16 * mib, TotalOutputBytes: 1024 * mib, MemoryBytes: 512 * mib},
 		BodyBytes: 4 * mib, Files: 100, FileBytes: 16 * mib,
 		Artifacts: 20, ArtifactBytes: 16 * mib, Results: 50, ResultBytes: 16 * mib,
-		QueueSeconds: 10, CPUs: 1, Processes: 128,
+		QueueSeconds: 10, EventQueueSeconds: 120, CPUs: 1, Processes: 128,
 	}
 }
 

@@ -64,44 +64,52 @@ func (e *Executor) Check(r *execution.Request) (*execution.Program, *execution.P
 // holds what there was of it. When ctx ends, the program is killed at once;
 // the result then says so if the program had begun, else the error does.
 func (e *Executor) Execute(ctx context.Context, id string, p *execution.Program, sink Sink) (*execution.Result, error) {
-	return e.measure(ctx, id, "", p, sink)
+	return e.measure(ctx, request{id: id, program: p, queue: seconds(e.limits.QueueSeconds)}, sink)
 }
 
 // ExecuteEvent is Execute for an event that may be delivered again; see
 // pool.Claim for its key. The error is pool.ErrDelivered when another delivery
 // has begun it.
 func (e *Executor) ExecuteEvent(ctx context.Context, id, event string, p *execution.Program) (*execution.Result, error) {
-	return e.measure(ctx, id, event, p, nil)
+	return e.measure(ctx, request{id: id, event: event, program: p, queue: seconds(e.limits.EventQueueSeconds)}, nil)
 }
 
-func (e *Executor) measure(ctx context.Context, id, event string, p *execution.Program, sink Sink) (*execution.Result, error) {
+// request is what is to be executed.
+type request struct {
+	id, event string
+	program   *execution.Program
+	// queue is how long it waits for a sandbox.
+	queue time.Duration
+}
+
+func (e *Executor) measure(ctx context.Context, r request, sink Sink) (*execution.Result, error) {
 	began := time.Now()
 	ctx, span := otel.Tracer(tracerName).Start(ctx, "execution", trace.WithAttributes(
-		attribute.String("preheat.execution", id), attribute.String("preheat.language", p.Language)))
+		attribute.String("preheat.execution", r.id), attribute.String("preheat.language", r.program.Language)))
 	defer span.End()
 	e.metrics.inFlight.Inc()
 	defer e.metrics.inFlight.Dec()
-	result, err := e.execute(ctx, id, event, p, sink, began)
+	result, err := e.execute(ctx, r, sink, began)
 	result.TimingsMS.Total = milliseconds(time.Since(began))
 	if span.SetAttributes(attribute.String("preheat.status", string(result.Status))); err != nil {
 		span.SetStatus(codes.Error, err.Error())
 	}
 	if !errors.Is(err, pool.ErrDelivered) {
-		e.report(id, p, result, err)
+		e.report(r.id, r.program, result, err)
 	}
 	return result, err
 }
 
-func (e *Executor) execute(ctx context.Context, id, event string, p *execution.Program, sink Sink, began time.Time) (*execution.Result, error) {
+func (e *Executor) execute(ctx context.Context, r request, sink Sink, began time.Time) (*execution.Result, error) {
+	p := r.program
 	runCtx, abort := context.WithCancelCause(ctx)
 	defer abort(nil)
 	c := newCollector(sink, allowance(p.Limits, e.limits), began)
 	c.abort = abort
-	timeout := time.Duration(p.Limits.TimeoutSeconds * float64(time.Second))
-	queue := time.Duration(e.limits.QueueSeconds * float64(time.Second))
+	timeout := seconds(p.Limits.TimeoutSeconds)
 	sandbox, err := e.claim(ctx, pool.Claim{
-		Language: p.Language, Pool: p.Pool, ID: id, Event: event, Deadline: began.Add(queue + timeout + 2*overtime),
-	}, queue)
+		Language: p.Language, Pool: p.Pool, ID: r.id, Event: r.event, Deadline: began.Add(r.queue + timeout + 2*overtime),
+	}, r.queue)
 	claimed := time.Now()
 	if err != nil {
 		return &c.result, err
@@ -125,7 +133,7 @@ func (e *Executor) execute(ctx context.Context, id, event string, p *execution.P
 		return &c.result, nil
 	}
 	c.finish(wire.Outcome{Status: execution.StatusPlatformError, Run: time.Since(claimed)})
-	return &c.result, e.runProblem(ctx, id, err)
+	return &c.result, e.runProblem(ctx, r.id, err)
 }
 
 // claim waits for a sandbox for as long as the queue allows.
@@ -142,14 +150,14 @@ func (e *Executor) claim(ctx context.Context, want pool.Claim, queue time.Durati
 	if ctx.Err() != nil {
 		return nil, gone(ctx)
 	}
-	return nil, e.claimProblem(want, err)
+	return nil, e.claimProblem(want, queue, err)
 }
 
-func (e *Executor) claimProblem(want pool.Claim, err error) *execution.Problem {
+func (e *Executor) claimProblem(want pool.Claim, queue time.Duration, err error) *execution.Problem {
 	var problem *execution.Problem
 	switch {
 	case errors.Is(err, pool.ErrNoSandbox):
-		problem = execution.NewProblem(execution.ProblemNoSandbox, "All sandboxes for %s are in use; none became free within %g seconds.", want.Language, e.limits.QueueSeconds)
+		problem = execution.NewProblem(execution.ProblemNoSandbox, "All sandboxes for %s are in use; none became free within %g seconds.", want.Language, queue.Seconds())
 		problem.RetryAfterSeconds = 1
 	case errors.Is(err, pool.ErrOverQuota):
 		problem = execution.NewProblem(execution.ProblemOverQuota, "The cluster's quota does not allow another sandbox for now.")
@@ -227,5 +235,7 @@ func (e *Executor) report(id string, p *execution.Program, r *execution.Result, 
 	}
 	e.log.Info("Execution ended", attrs...)
 }
+
+func seconds(s float64) time.Duration { return time.Duration(s * float64(time.Second)) }
 
 func milliseconds(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }

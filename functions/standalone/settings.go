@@ -41,10 +41,12 @@ type settings struct {
 	SandboxCores     float64 `split_words:"true" default:"1"`
 	SandboxProcesses int64   `split_words:"true" default:"128"`
 	// Timeout and MaxTimeout bound a program's time, by default and at most;
-	// QueueTimeout is how long a request waits for a sandbox.
-	Timeout      time.Duration `default:"30s"`
-	MaxTimeout   time.Duration `split_words:"true" default:"300s"`
-	QueueTimeout time.Duration `split_words:"true" default:"10s"`
+	// QueueTimeout is how long a request waits for a sandbox, EventQueueTimeout
+	// how long an event does that may be delivered again.
+	Timeout           time.Duration `default:"30s"`
+	MaxTimeout        time.Duration `split_words:"true" default:"300s"`
+	QueueTimeout      time.Duration `split_words:"true" default:"10s"`
+	EventQueueTimeout time.Duration `split_words:"true" default:"120s"`
 
 	// StateDir holds what belongs to running sandboxes.
 	StateDir string `split_words:"true"`
@@ -122,6 +124,8 @@ func (s *settings) validate() error {
 		return errors.New("PREHEAT_TIMEOUT must be positive and not above PREHEAT_MAX_TIMEOUT")
 	case s.QueueTimeout <= 0:
 		return errors.New("PREHEAT_QUEUE_TIMEOUT must be positive")
+	case s.EventQueueTimeout <= 0:
+		return errors.New("PREHEAT_EVENT_QUEUE_TIMEOUT must be positive")
 	}
 	return nil
 }
@@ -130,7 +134,7 @@ func (s *settings) limits() execution.ServerLimits {
 	l := execution.DefaultLimits()
 	l.Default.TimeoutSeconds, l.Maximum.TimeoutSeconds = s.Timeout.Seconds(), s.MaxTimeout.Seconds()
 	l.Default.MemoryBytes, l.Maximum.MemoryBytes = s.SandboxMemoryMIB<<20, s.SandboxMemoryMIB<<20
-	l.QueueSeconds = s.QueueTimeout.Seconds()
+	l.QueueSeconds, l.EventQueueSeconds = s.QueueTimeout.Seconds(), s.EventQueueTimeout.Seconds()
 	l.CPUs, l.Processes = s.SandboxCores, s.SandboxProcesses
 	return l
 }

@@ -60,10 +60,12 @@ type settings struct {
 	LogLevel slog.Level    `split_words:"true" default:"info"`
 
 	// Timeout and MaxTimeout bound a program's time, by default and at most;
-	// QueueTimeout is how long a request waits for a sandbox.
-	Timeout      time.Duration `default:"30s"`
-	MaxTimeout   time.Duration `split_words:"true" default:"300s"`
-	QueueTimeout time.Duration `split_words:"true" default:"10s"`
+	// QueueTimeout is how long a request waits for a sandbox, EventQueueTimeout
+	// how long an event does that may be delivered again.
+	Timeout           time.Duration `default:"30s"`
+	MaxTimeout        time.Duration `split_words:"true" default:"300s"`
+	QueueTimeout      time.Duration `split_words:"true" default:"10s"`
+	EventQueueTimeout time.Duration `split_words:"true" default:"120s"`
 	// SandboxMemoryMIB, SandboxCores and SandboxProcesses are what the
 	// pools' templates give to each sandbox.
 	SandboxMemoryMIB int64   `split_words:"true" default:"512"`
@@ -166,6 +168,8 @@ func (s settings) validate() error {
 		return errors.New("PREHEAT_TIMEOUT must be positive and not above PREHEAT_MAX_TIMEOUT")
 	case s.QueueTimeout <= 0:
 		return errors.New("PREHEAT_QUEUE_TIMEOUT must be positive")
+	case s.EventQueueTimeout <= 0:
+		return errors.New("PREHEAT_EVENT_QUEUE_TIMEOUT must be positive")
 	case s.EventBytes < 16<<10:
 		return errors.New("PREHEAT_EVENT_BYTES must be 16384 or more")
 	case s.EventTTL < time.Second || s.EventTTL > 24*time.Hour:
@@ -182,7 +186,7 @@ func (s settings) limits() execution.ServerLimits {
 	l := execution.DefaultLimits()
 	l.Default.TimeoutSeconds, l.Maximum.TimeoutSeconds = s.Timeout.Seconds(), s.MaxTimeout.Seconds()
 	l.Default.MemoryBytes, l.Maximum.MemoryBytes = s.SandboxMemoryMIB<<20, s.SandboxMemoryMIB<<20
-	l.QueueSeconds = s.QueueTimeout.Seconds()
+	l.QueueSeconds, l.EventQueueSeconds = s.QueueTimeout.Seconds(), s.EventQueueTimeout.Seconds()
 	l.CPUs, l.Processes = s.SandboxCores, s.SandboxProcesses
 	return l
 }

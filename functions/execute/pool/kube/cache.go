@@ -34,8 +34,8 @@ type cache struct {
 	mu sync.Mutex
 	// pods are all sandboxes, by name, with when each was first seen.
 	pods map[string]*entry
-	// lines are the claims that wait, first come first served, by pool.
-	lines map[string][]*waiter
+	// lines are who waits for a sandbox, by pool.
+	lines map[string]line
 	// held are the sandboxes in use here, told when their Pod is gone.
 	held   map[string]*sandbox
 	change chan struct{}
@@ -53,22 +53,13 @@ type entry struct {
 	taken bool
 }
 
-// waiter is a claim that the controller is to bind.
-type waiter struct {
-	claim string
-	// bound yields the Pod, once.
-	bound chan *corev1.Pod
-	// ripe is signalled when a sandbox of the pool may be free.
-	ripe chan struct{}
-}
-
 func newCache(kube kubernetes.Interface, client versioned.Interface, namespace string) (*cache, error) {
 	c := &cache{
 		core: informers.NewSharedInformerFactoryWithOptions(kube, 0, informers.WithNamespace(namespace),
 			informers.WithTweakListOptions(func(o *metav1.ListOptions) { o.LabelSelector = v1alpha1.LabelPool }),
 			informers.WithTransform(slim)),
 		sandbox: externalversions.NewSharedInformerFactoryWithOptions(client, 0, externalversions.WithNamespace(namespace)),
-		quit:    make(chan struct{}), pods: map[string]*entry{}, lines: map[string][]*waiter{},
+		quit:    make(chan struct{}), pods: map[string]*entry{}, lines: map[string]line{},
 		held: map[string]*sandbox{}, change: make(chan struct{}),
 	}
 	pods := c.core.Core().V1().Pods().Informer()
@@ -80,7 +71,12 @@ func newCache(kube kubernetes.Interface, client versioned.Interface, namespace s
 		DeleteFunc: func(any) { c.announce() },
 	}
 	handlers := map[toolscache.SharedIndexInformer]toolscache.ResourceEventHandler{
-		pools.Informer(): notify, temps.Informer(): notify,
+		temps.Informer(): notify,
+		pools.Informer(): toolscache.ResourceEventHandlerFuncs{
+			AddFunc:    func(any) { c.announce() },
+			UpdateFunc: func(any, any) { c.resized() },
+			DeleteFunc: func(any) { c.announce() },
+		},
 		pods: toolscache.ResourceEventHandlerFuncs{
 			AddFunc:    func(obj any) { c.set(obj) },
 			UpdateFunc: func(_, obj any) { c.set(obj) },

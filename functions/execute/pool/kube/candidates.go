@@ -112,33 +112,6 @@ func (c *cache) giveBack(taken *candidate) {
 	}
 }
 
-// join puts a claim in a pool's line.
-func (c *cache) join(poolName string, w *waiter) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.lines[poolName] = append(c.lines[poolName], w)
-	c.announceLocked()
-}
-
-func (c *cache) leave(poolName string, w *waiter) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.lines[poolName] = slices.DeleteFunc(c.lines[poolName], func(x *waiter) bool { return x == w })
-	if len(c.lines[poolName]) == 0 {
-		delete(c.lines, poolName)
-	}
-	c.announceLocked()
-}
-
-// waiting returns how many claims are in a pool's line, and whether w, if
-// not nil, is the first.
-func (c *cache) waiting(poolName string, w *waiter) (n int, first bool) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	line := c.lines[poolName]
-	return len(line), len(line) > 0 && line[0] == w
-}
-
 // hold follows the Pod of a sandbox in use, until unhold.
 func (c *cache) hold(s *sandbox) {
 	c.mu.Lock()

@@ -37,6 +37,8 @@ type attempt struct {
 	offer
 	want pool.Claim
 	name string
+	// since is when the first attempt for the same execution began.
+	since time.Time
 	// id tells this attempt from other deliveries of the same event.
 	id string
 	// uid is the claim's, once it is known that it was created.
@@ -69,28 +71,33 @@ func (p *Pool) Claim(ctx context.Context, want pool.Claim) (pool.Sandbox, error)
 
 // claim takes a warm sandbox, unless others wait already, and else waits.
 func (p *Pool) claim(ctx context.Context, o offer, want pool.Claim) (*sandbox, string, error) {
+	a := p.newAttempt(o, want, time.Now())
 	if n, _ := p.cache.waiting(o.pool.Name, nil); n == 0 {
-		s, err := p.newAttempt(o, want).fast(ctx)
+		s, err := a.fast(ctx)
 		if s != nil || err != nil {
 			return s, pathFast, err
 		}
+		a = a.again()
 	}
 	p.metrics.misses.WithLabelValues(o.pool.Name).Inc()
-	s, err := p.newAttempt(o, want).slow(ctx, patience(ctx))
+	s, err := a.slow(ctx, patience(ctx))
 	if s != nil {
 		s.queued = true
 	}
 	return s, pathSlow, err
 }
 
-func (p *Pool) newAttempt(o offer, want pool.Claim) *attempt {
-	a := &attempt{Pool: p, offer: o, want: want, id: uuid.NewString()}
+func (p *Pool) newAttempt(o offer, want pool.Claim, since time.Time) *attempt {
+	a := &attempt{Pool: p, offer: o, want: want, since: since, id: uuid.NewString()}
 	a.name = "claim-" + a.id
 	if want.Event != "" {
 		a.name = claimOf(want.Event)
 	}
 	return a
 }
+
+// again is the next attempt for the same execution.
+func (a *attempt) again() *attempt { return a.newAttempt(a.offer, a.want, a.since) }
 
 // fast creates the claim and takes a candidate side by side; if others were
 // faster it goes on to the next one. It returns nil when there is none.
@@ -125,7 +132,7 @@ func (a *attempt) fast(caller context.Context) (*sandbox, error) {
 		if caller.Err() != nil {
 			return nil, a.explain(caller, "reach sandbox "+pod.Name, err)
 		}
-		return a.newAttempt(a.offer, a.want).fast(caller)
+		return a.again().fast(caller)
 	}
 	return s, nil
 }

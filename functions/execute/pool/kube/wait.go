@@ -24,14 +24,21 @@ func patience(caller context.Context) time.Time {
 	return time.Now().Add(defaultWait)
 }
 
-// slow leaves the claim to the controller and waits until the Pod bound to it
-// shows up. It waits again for another one when that Pod is dead.
+// slow stands in line, leaves the claim to the controller and waits until the
+// Pod bound to it shows up. It waits again for another one, at its old place,
+// when that Pod is dead.
 func (a *attempt) slow(caller context.Context, end time.Time) (*sandbox, error) {
-	wait := time.Until(end)
-	w := &waiter{claim: a.name, bound: make(chan *corev1.Pod, 1), ripe: make(chan struct{}, 1)}
+	w := &waiter{
+		claim: a.name, patient: a.want.Event != "", since: a.since,
+		admitted: make(chan struct{}), bound: make(chan *corev1.Pod, 1), ripe: make(chan struct{}, 1),
+	}
 	a.cache.join(a.pool.Name, w)
 	defer a.cache.leave(a.pool.Name, w)
+	if err := a.stand(caller, w, end); err != nil {
+		return nil, err
+	}
 
+	wait := time.Until(end)
 	ctx, cancel := context.WithTimeout(caller, bindTimeout)
 	err := a.create(ctx, v1alpha1.BindingController, wait)
 	cancel()
@@ -56,7 +63,39 @@ func (a *attempt) slow(caller context.Context, end time.Time) (*sandbox, error) 
 	}
 	a.log.Warn("The sandbox of a waiting claim could not be reached", "pool", a.pool.Name, "sandbox", pod.Name, "error", err)
 	a.cache.leave(a.pool.Name, w)
-	return a.newAttempt(a.offer, a.want).slow(caller, end)
+	return a.again().slow(caller, end)
+}
+
+// stand waits until the claim may be created. Nothing is left of it when it
+// returns an error.
+func (a *attempt) stand(caller context.Context, w *waiter, end time.Time) error {
+	select {
+	case <-w.admitted:
+		return nil
+	default:
+	}
+	if a.want.Event != "" {
+		// What has an answer already does not wait for a sandbox.
+		_, err := a.lookAt(caller, a.want.Event)
+		if err == nil {
+			return pool.ErrDelivered
+		}
+		if !apierrors.IsNotFound(err) {
+			return a.explain(caller, "look for an earlier delivery of an event", err)
+		}
+	}
+	limit := time.NewTimer(time.Until(end))
+	defer limit.Stop()
+	select {
+	case <-w.admitted:
+		return nil
+	case <-caller.Done():
+		return fmt.Errorf("%w: %w", pool.ErrNoSandbox, context.Cause(caller))
+	case <-limit.C:
+		return pool.ErrNoSandbox
+	case <-a.ctx.Done():
+		return pool.ErrClosed
+	}
 }
 
 // await waits for the Pod. The first in line takes one itself when the
