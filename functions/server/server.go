@@ -47,7 +47,9 @@ type Config struct {
 	// BodyTimeout the time for its body after that, 30 s.
 	HeaderTimeout time.Duration
 	BodyTimeout   time.Duration
-	// IdleTimeout is how long a kept-alive connection may rest; 75 s.
+	// IdleTimeout is how long a kept-alive connection may rest; 120 s. Proxies
+	// of Go's net/http, Knative's queue-proxy among them, drop theirs after
+	// 90 s: a server that closes first loses the request that is on its way.
 	IdleTimeout time.Duration
 	// WriteTimeout bounds the write of a plain response and of each piece of
 	// a streamed one; 30 s.
@@ -75,7 +77,7 @@ func (c Config) withDefaults() Config {
 	setDefault(&c.Connections, 4096)
 	setDefault(&c.HeaderTimeout, 10*time.Second)
 	setDefault(&c.BodyTimeout, 30*time.Second)
-	setDefault(&c.IdleTimeout, 75*time.Second)
+	setDefault(&c.IdleTimeout, 120*time.Second)
 	setDefault(&c.WriteTimeout, 30*time.Second)
 	setDefault(&c.PingInterval, 8*time.Second)
 	setDefault(&c.Grace, 10*time.Second)
