@@ -51,6 +51,9 @@ const (
 	ProblemNotReady         ProblemType = "not-ready"
 	ProblemDeadline         ProblemType = "deadline"
 	ProblemSandboxLost      ProblemType = "sandbox-lost"
+	// ProblemInterrupted is of an event whose program an earlier delivery has
+	// begun, and nobody knows what came of it. No broker sends it again.
+	ProblemInterrupted ProblemType = "interrupted"
 )
 
 const problemURN = "urn:preheat:problem:"
@@ -88,6 +91,8 @@ func (t ProblemType) kind() problemKind {
 		return problemKind{http.StatusGatewayTimeout, "The platform's deadline passed"}
 	case ProblemSandboxLost:
 		return problemKind{http.StatusBadGateway, "The sandbox was lost"}
+	case ProblemInterrupted:
+		return problemKind{http.StatusGone, "The execution was interrupted"}
 	}
 	return problemKind{http.StatusInternalServerError, "Internal error"}
 }

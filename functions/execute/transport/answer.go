@@ -68,21 +68,29 @@ func (t *Transport) audit(ctx context.Context, completed *cloudevent.Event, r *e
 	t.sink.Send(&c)
 }
 
+// interrupted is the answer to an event whose program must not run again and
+// whose outcome nobody knows.
+func interrupted() *execution.Problem {
+	return execution.NewProblem(execution.ProblemInterrupted,
+		"An earlier delivery of this event began its program and was lost before it could answer. The program is not run again.")
+}
+
 // answerOnce runs an event's program unless another delivery of it has done so
-// or does, here or in another replica; then it returns that one's answer.
-func (t *Transport) answerOnce(ctx context.Context, x *asked) (*cloudevent.Event, error) {
+// or does, here or in another replica; then it returns that one's answer. begun
+// says that the program has begun, whatever came of it.
+func (t *Transport) answerOnce(ctx context.Context, x *asked) (completed *cloudevent.Event, begun bool, err error) {
 	key := ""
 	if t.record != nil {
 		key = keyOf(x.event).String()
 	}
 	for {
-		completed, err := t.answerEvent(ctx, x, key)
+		completed, begun, err = t.answerEvent(ctx, x, key)
 		if !errors.Is(err, pool.ErrDelivered) {
-			return completed, err
+			return completed, begun, err
 		}
 		completed, err = t.recorded(ctx, key)
 		if completed != nil || err != nil {
-			return completed, err
+			return completed, false, err
 		}
 	}
 }
@@ -92,8 +100,7 @@ func (t *Transport) recorded(ctx context.Context, key string) (*cloudevent.Event
 	answer, err := t.record.Await(ctx, key)
 	switch {
 	case errors.Is(err, pool.ErrInterrupted):
-		return nil, execution.NewProblem(execution.ProblemSandboxLost,
-			"An earlier delivery of this event began its program and was lost before it could answer. The program is not run again.")
+		return nil, interrupted()
 	case errors.Is(err, pool.ErrClosed):
 		return nil, execution.NewProblem(execution.ProblemNotReady, "The answer to an earlier delivery of this event cannot be read for now.")
 	case err != nil || answer == nil:
@@ -107,13 +114,12 @@ func (t *Transport) recorded(ctx context.Context, key string) (*cloudevent.Event
 }
 
 // answerEvent runs an event's program and records what came of it.
-func (t *Transport) answerEvent(ctx context.Context, x *asked, key string) (*cloudevent.Event, error) {
+func (t *Transport) answerEvent(ctx context.Context, x *asked, key string) (completed *cloudevent.Event, begun bool, err error) {
 	result, err := t.executor.ExecuteEvent(ctx, x.id, key, x.program)
 	if errors.Is(err, pool.ErrDelivered) {
-		return nil, err
+		return nil, false, err
 	}
-	began := result.SandboxName != ""
-	var completed *cloudevent.Event
+	begun = result.SandboxName != ""
 	if result, err = t.settle(ctx, result, err); err == nil {
 		completed, err = t.bounded(x.event, result)
 	}
@@ -121,10 +127,10 @@ func (t *Transport) answerEvent(ctx context.Context, x *asked, key string) (*clo
 	case err == nil:
 		t.remember(ctx, key, completed, result)
 		t.audit(ctx, completed, result)
-	case began && key != "":
+	case begun && key != "":
 		t.tell(ctx, t.record.Finish(ctx, key, nil))
 	}
-	return completed, err
+	return completed, begun, err
 }
 
 // remember records a completed event, and less and less of it until it fits.

@@ -40,12 +40,13 @@ func keyOf(e *cloudevent.Event) eventKey {
 
 // deliveries remembers, for a while, how events were answered, so that one
 // that is delivered again does not run its code again (I10): not while the
-// first delivery runs, and not afterwards. Only completed events are
-// remembered: after an error of the platform the next delivery may try again.
+// first delivery runs, and not afterwards. What has not begun before the
+// platform failed is forgotten: the next delivery may try again.
 type deliveries struct {
 	mu    sync.Mutex
 	known map[eventKey]*delivery
-	// answered are the remembered ones, the oldest first; bytes is their data.
+	// answered are the ones that have ended, the oldest first; bytes is their
+	// data.
 	answered []*delivery
 	bytes    int
 }
@@ -54,21 +55,24 @@ type delivery struct {
 	key eventKey
 	// done is closed when the first delivery has ended.
 	done chan struct{}
-	// answer is nil while the delivery runs, and if it failed.
+	// answer is nil while the delivery runs, and if it failed. begun says that
+	// its program had begun then.
 	answer *cloudevent.Event
+	begun  bool
 	at     time.Time
 }
 
 func newDeliveries() *deliveries { return &deliveries{known: map[eventKey]*delivery{}} }
 
 // once returns the answer to an event: what run returns if this is the first
-// delivery, else what the first one returned, for which it waits.
-func (d *deliveries) once(ctx context.Context, key eventKey, run func() (*cloudevent.Event, error)) (*cloudevent.Event, error) {
+// delivery, else what the first one returned, for which it waits. run says
+// whether the program has begun, too.
+func (d *deliveries) once(ctx context.Context, key eventKey, run func() (*cloudevent.Event, bool, error)) (*cloudevent.Event, error) {
 	for {
 		x, first := d.begin(key)
 		if first {
-			answer, err := run()
-			d.end(x, answer)
+			answer, begun, err := run()
+			d.end(x, answer, begun)
 			return answer, err
 		}
 		select {
@@ -76,8 +80,11 @@ func (d *deliveries) once(ctx context.Context, key eventKey, run func() (*cloude
 		case <-ctx.Done():
 			return nil, context.Cause(ctx)
 		}
-		if x.answer != nil {
+		switch {
+		case x.answer != nil:
 			return x.answer, nil
+		case x.begun:
+			return nil, interrupted()
 		}
 	}
 }
@@ -94,17 +101,17 @@ func (d *deliveries) begin(key eventKey) (x *delivery, first bool) {
 	return x, true
 }
 
-func (d *deliveries) end(x *delivery, answer *cloudevent.Event) {
+func (d *deliveries) end(x *delivery, answer *cloudevent.Event, begun bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	defer close(x.done)
-	if answer == nil {
+	if answer == nil && !begun {
 		delete(d.known, x.key)
 		return
 	}
-	x.answer, x.at = answer, time.Now()
+	x.answer, x.begun, x.at = answer, begun, time.Now()
 	d.answered = append(d.answered, x)
-	d.bytes += len(answer.Data())
+	d.bytes += x.size()
 	d.forget(x.at)
 }
 
@@ -114,7 +121,14 @@ func (d *deliveries) forget(now time.Time) {
 	for len(d.answered) > 0 && (d.bytes > rememberBytes || now.Sub(d.answered[0].at) > rememberFor) {
 		oldest := d.answered[0]
 		d.answered = d.answered[1:]
-		d.bytes -= len(oldest.answer.Data())
+		d.bytes -= oldest.size()
 		delete(d.known, oldest.key)
 	}
+}
+
+func (x *delivery) size() int {
+	if x.answer == nil {
+		return 0
+	}
+	return len(x.answer.Data())
 }

@@ -5,12 +5,15 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"net/http"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
 
 	cloudevent "github.com/cloudevents/sdk-go/v2/event"
+
+	"github.com/preheat-dev/preheat/api/execution"
 )
 
 func answerOf(t *testing.T, data string) *cloudevent.Event {
@@ -35,15 +38,15 @@ func TestI10OneRunPerEvent(t *testing.T) {
 			for range rounds {
 				i := rng.IntN(events)
 				fails := rng.IntN(3) == 0
-				answer, err := d.once(context.Background(), eventKey{id: fmt.Sprint(i)}, func() (*cloudevent.Event, error) {
+				answer, err := d.once(context.Background(), eventKey{id: fmt.Sprint(i)}, func() (*cloudevent.Event, bool, error) {
 					if running[i].Add(1) > 1 {
 						t.Errorf("event %d runs twice at once", i)
 					}
 					defer running[i].Add(-1)
 					if fails {
-						return nil, errors.New("no sandbox")
+						return nil, false, errors.New("no sandbox")
 					}
-					return answerOf(t, fmt.Sprint(i, " run ", succeeded[i].Add(1))), nil
+					return answerOf(t, fmt.Sprint(i, " run ", succeeded[i].Add(1))), true, nil
 				})
 				if err == nil && string(answer.Data()) != fmt.Sprint(i, " run 1") {
 					t.Errorf("event %d was answered %q", i, answer.Data())
@@ -65,10 +68,10 @@ func TestADeliveryThatGivesUpDoesNotWait(t *testing.T) {
 	begun := make(chan struct{})
 	var wg sync.WaitGroup
 	wg.Go(func() {
-		_, _ = d.once(context.Background(), eventKey{id: "1"}, func() (*cloudevent.Event, error) {
+		_, _ = d.once(context.Background(), eventKey{id: "1"}, func() (*cloudevent.Event, bool, error) {
 			close(begun)
 			<-hold
-			return answerOf(t, "x"), nil
+			return answerOf(t, "x"), true, nil
 		})
 	})
 	<-begun
@@ -86,9 +89,9 @@ func TestWhatIsRememberedIsBounded(t *testing.T) {
 	d := newDeliveries()
 	runs := 0
 	deliver := func(id string) {
-		_, err := d.once(context.Background(), eventKey{id: id}, func() (*cloudevent.Event, error) {
+		_, err := d.once(context.Background(), eventKey{id: id}, func() (*cloudevent.Event, bool, error) {
 			runs++
-			return answerOf(t, strings.Repeat("x", rememberBytes/4)), nil
+			return answerOf(t, strings.Repeat("x", rememberBytes/4)), true, nil
 		})
 		if err != nil {
 			t.Fatal(err)
@@ -107,5 +110,20 @@ func TestWhatIsRememberedIsBounded(t *testing.T) {
 	deliver("0")
 	if runs != 11 {
 		t.Errorf("an event that was forgotten did not run again")
+	}
+}
+
+// A program that has begun does not begin again, also if nobody knows how it
+// ended.
+func TestI10InterruptedDelivery(t *testing.T) {
+	d := newDeliveries()
+	lost := errors.New("the sandbox was lost")
+	fail := func() (*cloudevent.Event, bool, error) { return nil, true, lost }
+	if _, err := d.once(t.Context(), eventKey{id: "1"}, fail); !errors.Is(err, lost) {
+		t.Errorf("the first delivery: %v", err)
+	}
+	var p *execution.Problem
+	if _, err := d.once(t.Context(), eventKey{id: "1"}, nil); !errors.As(err, &p) || !p.IsKind(execution.ProblemInterrupted) || p.Status != http.StatusGone {
+		t.Errorf("the second delivery: %v", err)
 	}
 }

@@ -71,7 +71,7 @@ func (t *Transport) executeEvent(c *fiber.Ctx) error {
 	if direct {
 		completed, err = t.answer(ctx, x)
 	} else {
-		completed, err = t.deliveries.once(ctx, keyOf(request), func() (*cloudevent.Event, error) { return t.answerOnce(ctx, x) })
+		completed, err = t.deliveries.once(ctx, keyOf(request), func() (*cloudevent.Event, bool, error) { return t.answerOnce(ctx, x) })
 	}
 	if err != nil {
 		return refusal(err, direct)
