@@ -57,6 +57,11 @@ func (s *Server) exchange(c *fiber.Ctx) error {
 	c.Locals(localKey{}, x)
 	c.Set(HeaderRequestID, x.id)
 	c.Set(fiber.HeaderXContentTypeOptions, "nosniff")
+	select {
+	case <-s.leaving:
+		c.Context().SetConnectionClose()
+	default:
+	}
 	entry := x.entry(c)
 	defer func() {
 		if x.streamed {

@@ -19,8 +19,8 @@ const (
 	stubborn = 5 * time.Second
 )
 
-// Serve answers requests on ln until ctx ends. It then stops accepting, lets
-// requests in flight end for the grace period, ends the contexts of those
+// Serve answers requests on ln until ctx ends. It goes on for as long as it is
+// to linger, then stops accepting, lets requests in flight end for the grace period, ends the contexts of those
 // that did not, with cause ErrShutdown, and closes their connections. It
 // returns nil when all this came to its end. Serve may be called once.
 func (s *Server) Serve(ctx context.Context, ln net.Listener) error {
@@ -33,14 +33,23 @@ func (s *Server) Serve(ctx context.Context, ln net.Listener) error {
 	go func() { served <- s.app.Listener(s.conns.listener(ln)) }()
 
 	var failed error
+	end := func(err error) {
+		if err == nil {
+			err = net.ErrClosed
+		}
+		failed = fmt.Errorf("accept connections: %w", err)
+		served <- nil
+	}
 	select {
 	case <-ctx.Done():
-	case failed = <-served:
-		if failed == nil {
-			failed = net.ErrClosed
+		close(s.leaving)
+		select {
+		case <-time.After(s.config.Linger):
+		case err := <-served:
+			end(err)
 		}
-		failed = fmt.Errorf("accept connections: %w", failed)
-		served <- nil
+	case err := <-served:
+		end(err)
 	}
 	err := s.shutdown()
 	<-served

@@ -56,6 +56,10 @@ type Config struct {
 	WriteTimeout time.Duration
 	// PingInterval is the longest silence on an event stream; 8 s.
 	PingInterval time.Duration
+	// Linger is how long after the context's end requests are still taken,
+	// whose connections end with them; none by default. Where a balancer
+	// learns of the end at the same time, its last requests come then.
+	Linger time.Duration
 	// Grace is how long requests in flight may go on after shutdown began;
 	// 10 s. What is left then is cut.
 	Grace time.Duration
@@ -102,8 +106,8 @@ type Server struct {
 	// base is the parent of every request's context; cut ends it.
 	base context.Context
 	cut  context.CancelCauseFunc
-	// draining is closed when shutdown begins.
-	draining chan struct{}
+	// leaving is closed when its context ends, draining when shutdown begins.
+	leaving, draining chan struct{}
 }
 
 // New returns a server without routes. Its resources are released by Serve.
@@ -117,7 +121,7 @@ func New(config Config) (*Server, error) {
 	if err != nil {
 		return nil, fmt.Errorf("watch for closed connections: %w", err)
 	}
-	s := &Server{config: config, log: config.Logger, guard: g, peers: p, conns: newConns(), draining: make(chan struct{})}
+	s := &Server{config: config, log: config.Logger, guard: g, peers: p, conns: newConns(), leaving: make(chan struct{}), draining: make(chan struct{})}
 	s.base, s.cut = context.WithCancelCause(context.Background())
 	s.app = fiber.New(fiber.Config{
 		AppName:                      "preheat",

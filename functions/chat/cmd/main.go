@@ -41,6 +41,9 @@ type settings struct {
 	AllowedOrigins []string `split_words:"true"`
 	// BodyLimit bounds a request, in bytes.
 	BodyLimit int `split_words:"true" default:"33554432"`
+	// ShutdownLinger is how long after SIGTERM requests are still taken: a
+	// Service sends some until its endpoints have been changed everywhere.
+	ShutdownLinger time.Duration `split_words:"true"`
 	// ShutdownGrace is how long requests may go on after SIGTERM.
 	ShutdownGrace time.Duration `split_words:"true" default:"10s"`
 	// ServicesNamespace is where the platform's Knative Services are, to show
@@ -106,7 +109,7 @@ func serve(ctx context.Context, s settings, log *slog.Logger, addr string) (err 
 		return err
 	}
 	srv, err := server.New(server.Config{
-		Logger: log, BodyLimit: s.BodyLimit, Grace: s.ShutdownGrace,
+		Logger: log, BodyLimit: s.BodyLimit, Linger: s.ShutdownLinger, Grace: s.ShutdownGrace,
 		AllowedHosts: s.AllowedHosts, AllowedOrigins: s.AllowedOrigins, Quiet: []string{"/healthz", "/readyz", "/metrics"},
 	})
 	if err != nil {
