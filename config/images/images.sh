@@ -1,6 +1,6 @@
 #!/bin/bash
 # Builds the images of the platform with buildah, podman or docker, without a
-# registry, and keeps each as an archive that `docker load` and containerd read.
+# registry, and keeps each as an OCI archive.
 #
 #   images.sh build [NAME...]         build/images/NAME.tar of chat, execute, controller, sandbox
 #   images.sh push REGISTRY [NAME...] push what was built as REGISTRY/NAME:TAG
@@ -36,7 +36,11 @@ build() {
 }
 save() { # NAME REFERENCE
   rm -f "$out/$1.tar.new"
-  if [ $tool = buildah ]; then engine push -q "$2" "docker-archive:$out/$1.tar.new:$2"; else engine save -o "$out/$1.tar.new" "$2"; fi
+  case $tool in
+  buildah) engine push -q "$2" "oci-archive:$out/$1.tar.new:$2" ;;
+  podman) engine save -q --format oci-archive -o "$out/$1.tar.new" "$2" ;;
+  docker) engine save -o "$out/$1.tar.new" "$2" ;; # in OCI layout, as of version 25
+  esac
   mv "$out/$1.tar.new" "$out/$1.tar"
 }
 digest() { find "$@" -type f -print0 | sort -z | xargs -0 sha256sum | sha256sum | cut -c1-12; }
