@@ -114,10 +114,33 @@ explain() { # NAMESPACE WHAT
   echo "deploy: $2 did not become ready. What the cluster says:" >&2
   k get pods -n "$1" >&2 || true
   k get events -n "$1" --field-selector type=Warning --sort-by=.lastTimestamp 2>/dev/null | tail -n 5 >&2 || true
-  if k get pods -n "$1" -o jsonpath='{.items[*].status.containerStatuses[*].state.waiting.reason}' 2>/dev/null | grep -qE 'ImagePull|ErrImage'; then
-    echo "deploy: the cluster cannot get an image: push it, or correct REGISTRY" >&2
+  if no_image "$1"; then
+    echo "deploy: the cluster cannot get an image: push it (make push REGISTRY=…), or correct REGISTRY" >&2
   fi
   exit 1
+}
+
+no_image() { # NAMESPACE
+  k get pods -n "$1" -o jsonpath='{.items[*].status.containerStatuses[*].state.waiting.reason}' 2>/dev/null | grep -qE 'ImagePull|ErrImage|InvalidImageName'
+}
+
+# await runs a command that waits for something to be ready, until it ends or an
+# image turns out to be missing, which no waiting mends.
+await() { # NAMESPACE COMMAND...
+  local namespace=$1 waiting status=0 missing=0
+  shift
+  "$@" >/dev/null &
+  waiting=$!
+  while kill -0 $waiting 2>/dev/null; do
+    if no_image "$namespace"; then missing=$((missing + 1)); else missing=0; fi
+    if [ $missing -ge 10 ]; then
+      kill $waiting 2>/dev/null || true
+      break
+    fi
+    sleep 1
+  done
+  wait $waiting || status=$?
+  return $status
 }
 
 check_knative
@@ -135,14 +158,14 @@ for crd in sandboxtemplates sandboxwarmpools sandboxclaims; do
 done
 k apply --server-side --force-conflicts -k "$out" | sed 's/ serverside-applied//' | sort | uniq | sed 's/^/  /'
 say "waiting until everything is ready"
-k rollout status deployment/preheat-controller -n preheat-system --timeout=180s >/dev/null || explain preheat-system "the controller"
-k wait --for=condition=Ready sandboxwarmpool/code-sandbox-pool -n runc-warmpool --timeout=180s >/dev/null ||
+await preheat-system "$kubectl" rollout status deployment/preheat-controller -n preheat-system --timeout=180s || explain preheat-system "the controller"
+await runc-warmpool "$kubectl" wait --for=condition=Ready sandboxwarmpool/code-sandbox-pool -n runc-warmpool --timeout=180s ||
   { k get sandboxwarmpool code-sandbox-pool -n runc-warmpool -o 'jsonpath={range .status.conditions[*]}{.type}={.status} {.reason} {.message}{"\n"}{end}' >&2; explain runc-warmpool "the pool of sandboxes"; }
 for name in execute chat; do
-  k wait --for=condition=Ready "ksvc/$name" -n llm-sandbox-demo --timeout=180s >/dev/null ||
+  await llm-sandbox-demo "$kubectl" wait --for=condition=Ready "ksvc/$name" -n llm-sandbox-demo --timeout=180s ||
     { k get ksvc "$name" -n llm-sandbox-demo -o 'jsonpath={range .status.conditions[*]}{.type}={.status} {.reason} {.message}{"\n"}{end}' >&2; explain llm-sandbox-demo "the Knative Service $name"; }
 done
-k rollout status deployment/chat-ui -n web-ui --timeout=180s >/dev/null || explain web-ui "chat-ui"
+await web-ui "$kubectl" rollout status deployment/chat-ui -n web-ui --timeout=180s || explain web-ui "chat-ui"
 
 k get ksvc -n llm-sandbox-demo
 k get sandboxwarmpool -n runc-warmpool

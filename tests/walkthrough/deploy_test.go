@@ -9,6 +9,7 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 
+	"github.com/preheat-dev/preheat/tests/cluster/binaries"
 	"github.com/preheat-dev/preheat/tests/cluster/controlplane"
 )
 
@@ -16,7 +17,13 @@ import (
 // as it refuses.
 func (s *shell) refused(kubeconfig string) string {
 	s.t.Helper()
-	command := "KUBECONFIG=" + kubeconfig + " REGISTRY= config/deploy.sh 2>&1"
+	return s.refusedWith("KUBECONFIG=" + kubeconfig + " REGISTRY=")
+}
+
+// refusedWith does so with variables.
+func (s *shell) refusedWith(variables string) string {
+	s.t.Helper()
+	command := variables + " config/deploy.sh 2>&1"
 	s.t.Logf("$ %s", command)
 	out, err := s.try(command)
 	if err == nil {
@@ -65,6 +72,7 @@ func TestDeploySaysWhatIsMissing(t *testing.T) {
 			c.Clusters[context.Cluster].Server = "https://127.0.0.1:1"
 		}), []string{"does not answer", "https://127.0.0.1:1", "get-contexts"}},
 		{"no Knative", bare.Kubeconfig(), []string{"Knative Serving is not installed", "OpenShift Serverless"}},
+		{"no namespace", withoutNamespaces(t), []string{"the namespace llm-sandbox-demo is missing, and you may not create it", "kubectl create namespace llm-sandbox-demo"}},
 		{"no rights", changed(t, func(c *clientcmdapi.Config, context *clientcmdapi.Context) {
 			c.AuthInfos[context.AuthInfo].Impersonate = "visitor"
 		}), []string{"visitor may not create", "customresourcedefinitions", "administrator"}},
@@ -82,5 +90,61 @@ func TestDeploySaysWhatIsMissing(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// withoutNamespaces is the kubeconfig of someone who may create everything but
+// namespaces, on an API server that knows Knative and has none of ours.
+func withoutNamespaces(t *testing.T) string {
+	t.Helper()
+	knative, err := binaries.Knative.ModuleDir(t.Context(), "knative.dev/serving")
+	if err != nil {
+		t.Fatal(err)
+	}
+	server, err := controlplane.Start(t.Context(), controlplane.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := server.Stop(); err != nil {
+			t.Error(err)
+		}
+	})
+	s := newShell(t)
+	s.env = append(s.env, "KUBECONFIG="+server.Kubeconfig())
+	s.run("kubectl apply --server-side -f " + filepath.Join(knative, "config/core/300-resources"))
+	s.run("kubectl wait --for=condition=Established --timeout=60s crd/services.serving.knative.dev")
+	s.run("kubectl create clusterrole deployer --verb=create --resource=customresourcedefinitions,clusterroles,roles,rolebindings,serviceaccounts,networkpolicies,services.serving.knative.dev")
+	s.run("kubectl create clusterrolebinding deployer --clusterrole=deployer --user=deployer")
+	c, err := clientcmd.LoadFromFile(server.Kubeconfig())
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.AuthInfos[c.Contexts[c.CurrentContext].AuthInfo].Impersonate = "deployer"
+	path := filepath.Join(t.TempDir(), "kubeconfig")
+	if err := clientcmd.WriteToFile(*c, path); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// An image that the cluster cannot get is said to be missing, and what was there
+// before goes on.
+func TestDeploySaysThatAnImageIsMissing(t *testing.T) {
+	s := newShell(t)
+	s.full(2)
+	t.Cleanup(func() {
+		if out, err := s.tryCleanup("config/deploy.sh"); err != nil {
+			t.Errorf("deploying again: %v: %s", err, out)
+		}
+	})
+	out := s.refusedWith("REGISTRY=127.0.0.1:1/nowhere")
+	for _, want := range []string{"did not become ready", "the cluster cannot get an image", "make push REGISTRY="} {
+		if !strings.Contains(out, want) {
+			t.Errorf("it does not say %q", want)
+		}
+	}
+	if r := parse(t, s.run(executeCommand("print('still here')"))); r.Stdout != "still here\n" {
+		t.Errorf("%+v", r)
 	}
 }
