@@ -3,11 +3,13 @@
 # CLUSTER_NAME tells clusters on this machine apart, and CLUSTER_FLAGS gives them
 # ports of their own. OVERLAY is what is deployed, REGISTRY where its images are;
 # without it they are loaded into the cluster that `make cluster` brought up.
+# BURST is how many events `make events` sends at once.
 
 CLUSTER_NAME ?= main
 CLUSTER_FLAGS ?=
 OVERLAY      ?= config/overlays/local
 REGISTRY     ?=
+BURST        ?= 500
 PROGRAMS      = $(BUILD)/programs/chat $(BUILD)/programs/execute $(BUILD)/programs/controller
 
 # The current context is what kubectl says. Where nothing says so, it is the
@@ -66,8 +68,8 @@ walkthrough: ## Do what the README's walkthrough does on the current context's c
 	$(GO) test -count=1 -v -run TestWalkthrough ./tests/walkthrough
 
 .PHONY: events
-events: ## Send programs through a Knative Broker on the current context's cluster, and check their results (BURST=30)
-	$(GO) test -count=1 -timeout 30m -v -run TestEvents ./tests/walkthrough
+events: ## Send programs through a Knative Broker on the current context's cluster, and check their results
+	BURST=$(BURST) $(GO) test -count=1 -timeout 30m -v -run TestEvents ./tests/walkthrough
 
 .PHONY: bench-cluster
 bench-cluster: $(BUILD)/bin/cluster ## Measure the local cluster: build/bench/cluster.json

@@ -1,222 +1,166 @@
 package walkthrough
 
 import (
-	"bytes"
-	"context"
-	"encoding/json"
-	"fmt"
-	"net/http"
-	"os"
-	"regexp"
-	"strconv"
 	"strings"
-	"sync"
 	"testing"
 	"time"
-
-	"github.com/preheat-dev/preheat/api/execution"
 )
-
-// broker is where a producer sends events to.
-type broker struct {
-	s   *shell
-	url string
-}
-
-// events installs the Broker, its Triggers and the consumers.
-func (s *shell) events() *broker {
-	s.t.Helper()
-	overlay := "config/eventing"
-	if strings.HasPrefix(s.quiet("kubectl config current-context"), "preheat-") {
-		overlay = "config/overlays/local-eventing"
-	}
-	s.run("kubectl apply -k " + overlay)
-	s.t.Cleanup(func() {
-		if out, err := s.tryCleanup("kubectl delete -k " + overlay + " --ignore-not-found"); err != nil {
-			s.t.Errorf("removing the events' objects: %v: %s", err, out)
-		}
-	})
-	s.run("kubectl wait -n " + functions + " --timeout=80s --for=condition=Ready broker/default trigger/execute trigger/results")
-	s.run("kubectl rollout status -n " + functions + " --timeout=80s deployment/results")
-	s.run("kubectl rollout status -n " + functions + " --timeout=80s deployment/dead-letters")
-	return &broker{s, s.forward("knative-eventing", "broker-ingress") + "/" + functions + "/default"}
-}
-
-// send sends a requested event whose data is as it stands.
-func (b *broker) send(ctx context.Context, id, data string) error {
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, b.url, bytes.NewBufferString(data))
-	if err != nil {
-		return err
-	}
-	for name, value := range map[string]string{
-		"Ce-Specversion": "1.0", "Ce-Id": id, "Ce-Source": "/walkthrough", "Ce-Type": execution.TypeRequested, "Content-Type": execution.MediaJSON,
-	} {
-		req.Header.Set(name, value)
-	}
-	res, err := http.DefaultClient.Do(req)
-	if err != nil {
-		return err
-	}
-	defer func() { _ = res.Body.Close() }()
-	if res.StatusCode != http.StatusAccepted {
-		return fmt.Errorf("the broker answered %s", res.Status)
-	}
-	return nil
-}
-
-func (b *broker) mustSend(id, data string) {
-	b.s.t.Helper()
-	b.s.t.Logf("event %s: %s", id, data)
-	if err := b.send(b.s.t.Context(), id, data); err != nil {
-		b.s.t.Fatalf("event %s: %v", id, err)
-	}
-}
-
-// displayed is an event in a consumer's log.
-type displayed struct{ cause, subject, text string }
-
-var (
-	causation = regexp.MustCompile(`(?m)^  causationid: (\S+)$`)
-	subject   = regexp.MustCompile(`(?m)^  subject: (\S+)$`)
-	eventID   = regexp.MustCompile(`(?m)^  id: (\S+)$`)
-)
-
-// shown are the events that a consumer has got.
-func (s *shell) shown(consumer string) []displayed {
-	s.t.Helper()
-	first := func(re *regexp.Regexp, text string) string {
-		if m := re.FindStringSubmatch(text); m != nil {
-			return m[1]
-		}
-		return ""
-	}
-	var all []displayed
-	for _, text := range strings.Split(s.quiet("kubectl logs --tail=-1 -n "+functions+" deployment/"+consumer), "cloudevents.Event\n")[1:] {
-		d := displayed{first(causation, text), first(subject, text), text}
-		if d.cause == "" {
-			d.cause = first(eventID, text) // a dead letter is the event itself
-		}
-		all = append(all, d)
-	}
-	return all
-}
-
-// of waits until a consumer has got n events of a cause, and returns them.
-func (s *shell) of(consumer, cause string, n int) []displayed {
-	s.t.Helper()
-	var found []displayed
-	s.eventually(fmt.Sprintf("%s gets %d of event %s", consumer, n, cause), func() bool {
-		found = nil
-		for _, d := range s.shown(consumer) {
-			if d.cause == cause {
-				found = append(found, d)
-			}
-		}
-		return len(found) >= n
-	})
-	return found
-}
-
-// request is a program as the data of an event.
-func request(t *testing.T, language, code string) string {
-	t.Helper()
-	text, err := json.Marshal(execution.Request{Language: language, Code: code})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return string(text)
-}
 
 // TestEvents sends programs to a Broker: each of them ends where it should.
 func TestEvents(t *testing.T) {
 	s := newShell(t)
 	b := s.events()
-	t.Run("a program's result comes to whoever waits for results", func(t *testing.T) {
-		b.mustSend("hello", request(t, "python", "print('Hello from an event!')"))
-		got := s.of("results", "hello", 1)[0]
-		if !strings.Contains(got.text, `"Hello from an event!\n"`) || !strings.HasPrefix(got.subject, poolName) {
-			t.Errorf("the result is\n%s", got.text)
-		}
-	})
-	t.Run("a program that fails is a result", func(t *testing.T) {
-		b.mustSend("fails", request(t, "python", "raise SystemExit(3)"))
-		if got := s.of("results", "fails", 1)[0]; !strings.Contains(got.text, `"exit_code": 3`) {
-			t.Errorf("the result is\n%s", got.text)
-		}
-	})
-	t.Run("what cannot be executed is a dead letter that says why", func(t *testing.T) {
-		b.mustSend("broken", `{"language": "python"}`)
-		b.mustSend("unknown", request(t, "cobol", "x"))
-		for id, code := range map[string]string{"broken": "422", "unknown": "400"} {
-			if got := s.of("dead-letters", id, 1)[0]; !strings.Contains(got.text, "knativeerrorcode: "+code) {
-				t.Errorf("the dead letter is\n%s", got.text)
-			}
-		}
-	})
-	t.Run("an event that comes again runs once", func(t *testing.T) {
-		const times = 5
-		data := request(t, "python", "import uuid; print(uuid.uuid4())")
-		for range times {
-			b.mustSend("again", data)
-		}
-		all := s.of("results", "again", times)
-		for _, d := range all {
-			if d.subject != all[0].subject {
-				t.Errorf("sandboxes %s and %s have both run it", d.subject, all[0].subject)
-			}
-		}
-	})
-	t.Run("a burst is executed whole, each event once", func(t *testing.T) { s.burst(b, burstSize(t)) })
-}
-
-// burstSize is how many events come at once: BURST, or 30.
-func burstSize(t *testing.T) int {
-	text := os.Getenv("BURST")
-	if text == "" {
-		return 30
-	}
-	n, err := strconv.Atoi(text)
-	if err != nil || n < 1 {
-		t.Fatalf("BURST=%s is no number of events", text)
-	}
-	return n
-}
-
-func (s *shell) burst(b *broker, n int) {
-	t := s.t
-	began := time.Now()
-	var wg sync.WaitGroup
-	for i := range n {
-		data := request(t, "python", fmt.Sprintf("print(%d)", i))
-		wg.Go(func() {
-			if err := b.send(t.Context(), fmt.Sprintf("burst-%d", i), data); err != nil {
-				t.Errorf("event %d: %v", i, err)
-			}
+	for _, test := range []struct {
+		name string
+		run  func(*shell, *broker)
+	}{
+		{"a result comes from an execute that was at zero", eventFromZero},
+		{"a program that fails is a result", eventFails},
+		{"what cannot be executed is a dead letter that says why", eventIsRefused},
+		{"an event that comes again runs once", eventComesAgain},
+		{"a schedule sends events, too", eventOnSchedule},
+		{"a bound sink gets what the page runs", sinkIsBound},
+		{"without a sandbox it is sent again, and runs", eventIsSentAgain},
+		{"an execute that dies runs nothing twice", executeDies},
+		{"a burst is executed whole, each event once", burst},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			sub := *s
+			sub.t = t
+			test.run(&sub, &broker{&sub, b.url})
 		})
 	}
-	wg.Wait()
-	accepted := time.Since(began)
-	ran := map[string]map[string]bool{} // the sandboxes of each event
-	answers := 0
-	for deadline := began.Add(time.Duration(n)*time.Second + patience); len(ran) < n; time.Sleep(time.Second) {
-		if time.Now().After(deadline) {
-			t.Fatalf("%d of %d events have a result", len(ran), n)
+}
+
+func eventFromZero(s *shell, b *broker) {
+	s.zero()
+	began := time.Now()
+	b.mustSend("hello", request(s.t, "python", "print('Hello from an event!')"))
+	got := s.of("results", "hello", 1)[0]
+	s.t.Logf("from zero to the result in %s", time.Since(began).Round(time.Millisecond))
+	if !strings.Contains(got.text, `"Hello from an event!\n"`) || !strings.HasPrefix(got.subject, poolName) {
+		s.t.Errorf("the result is\n%s", got.text)
+	}
+}
+
+func eventFails(s *shell, b *broker) {
+	b.mustSend("fails", request(s.t, "python", "raise SystemExit(3)"))
+	if got := s.of("results", "fails", 1)[0]; !strings.Contains(got.text, `"exit_code": 3`) {
+		s.t.Errorf("the result is\n%s", got.text)
+	}
+}
+
+func eventIsRefused(s *shell, b *broker) {
+	b.mustSend("broken", `{"language": "python"}`)
+	b.mustSend("unknown", request(s.t, "cobol", "x"))
+	for id, code := range map[string]string{"broken": "422", "unknown": "400"} {
+		s.deadLetter(id, code)
+	}
+}
+
+// deadLetter waits for an event that was given up, and checks the reason.
+func (s *shell) deadLetter(id, code string) {
+	s.t.Helper()
+	if got := s.of("dead-letters", id, 1)[0]; !strings.Contains(got.text, "knativeerrorcode: "+code) {
+		s.t.Errorf("the dead letter is\n%s", got.text)
+	}
+}
+
+func eventComesAgain(s *shell, b *broker) {
+	const times = 5
+	before := s.eventClaims()
+	data := request(s.t, "python", "import uuid; print(uuid.uuid4())")
+	for range times {
+		b.mustSend("again", data)
+	}
+	all := s.of("results", "again", times)
+	for _, d := range all {
+		if d.subject != all[0].subject {
+			s.t.Errorf("sandboxes %s and %s have both run it", d.subject, all[0].subject)
 		}
-		ran, answers = map[string]map[string]bool{}, 0
+	}
+	if n := s.eventClaims() - before; n != 1 {
+		s.t.Errorf("%d claims for one event", n)
+	}
+}
+
+// eventOnSchedule has the example's program run every few seconds.
+func eventOnSchedule(s *shell, _ *broker) {
+	s.t.Cleanup(func() { _, _ = s.tryCleanup("kubectl delete -f config/examples/schedule.yaml") })
+	s.run(`sed 's|"0 [*] [*] [*] [*]"|"*/5 * * * * *"|' config/examples/schedule.yaml | kubectl apply -f -`)
+	s.eventually("its result", func() bool {
 		for _, d := range s.shown("results") {
-			if strings.HasPrefix(d.cause, "burst-") {
-				if ran[d.cause] == nil {
-					ran[d.cause] = map[string]bool{}
-				}
-				ran[d.cause][d.subject] = true
-				answers++
+			if strings.Contains(d.text, `"It is time.\n"`) {
+				return true
 			}
 		}
-	}
-	for cause, sandboxes := range ran {
-		if len(sandboxes) != 1 {
-			t.Errorf("event %s has run in %d sandboxes", cause, len(sandboxes))
+		return false
+	})
+}
+
+// sinkIsBound binds execute to the consumer of results.
+func sinkIsBound(s *shell, _ *broker) {
+	env := "kubectl get ksvc execute -n " + functions + " -o jsonpath='{.spec.template.spec.containers[0].env[*].name}'"
+	s.t.Cleanup(func() {
+		_, _ = s.tryCleanup("kubectl delete -f config/examples/audit.yaml")
+		_, _ = s.tryCleanup("for try in $(seq 200); do " + env + " | grep -q K_SINK || break; sleep 0.3; done; " + executeIsReady)
+	})
+	s.run("kubectl apply -f config/examples/audit.yaml")
+	s.eventually("execute is bound", func() bool { return strings.Contains(s.quiet(env), "K_SINK") })
+	s.quiet(executeIsReady)
+	r := parse(s.t, s.run(executeCommand("print('who has run this?')")))
+	s.eventually("the event of its execution", func() bool {
+		for _, d := range s.shown("results") {
+			if d.subject == r.SandboxName {
+				return true
+			}
+		}
+		return false
+	})
+}
+
+// eventIsSentAgain drains the pool while nothing refills it.
+func eventIsSentAgain(s *shell, b *broker) {
+	const scale = "kubectl scale deployment preheat-controller -n " + system + " --replicas="
+	s.setEnv("PREHEAT_EVENT_QUEUE_TIMEOUT", "2s")
+	s.full(2)
+	s.t.Cleanup(func() {
+		_, _ = s.tryCleanup(scale + "2 && kubectl rollout status deployment/preheat-controller -n " + system)
+	})
+	s.run(scale + "0")
+	s.quiet("kubectl wait --for=delete pod -l app.kubernetes.io/name=preheat-controller -n " + system + " --timeout=60s")
+	for range 2 {
+		if r := parse(s.t, s.run(executeCommand("print('warm')"))); r.Stdout != "warm\n" {
+			s.t.Errorf("with a warm sandbox left: %+v", r)
 		}
 	}
-	t.Logf("events=%d accepted_seconds=%.1f seconds=%.1f answers=%d", n, accepted.Seconds(), time.Since(began).Seconds(), answers)
+	before := s.answered()[429]
+	b.mustSend("drained", request(s.t, "python", "print('at last')"))
+	s.eventually("the event is refused twice", func() bool { return s.answered()[429] >= before+2 })
+	s.run(scale + "2")
+	if got := s.of("results", "drained", 1)[0]; !strings.Contains(got.text, `"at last\n"`) {
+		s.t.Errorf("the result is\n%s", got.text)
+	}
+	s.t.Logf("refused %d times on the way", s.answered()[429]-before)
+}
+
+// executeDies kills execute while it runs an event's program. Nobody knows what
+// that has done, so it is not run again; what comes meanwhile is.
+func executeDies(s *shell, b *broker) {
+	s.full(2)
+	before := s.eventClaims()
+	b.mustSend("dies", request(s.t, "python", "import time; time.sleep(60)"))
+	s.eventually("the program runs", func() bool {
+		return s.quiet("kubectl get pods -n "+sandboxes+" -l sandbox.preheat.dev/state=claimed -o name") != ""
+	})
+	s.run("kubectl delete pods -n " + functions + " -l serving.knative.dev/service=execute --grace-period=0 --force")
+	b.mustSend("survives", request(s.t, "python", "print('after all')"))
+	if got := s.of("results", "survives", 1)[0]; !strings.Contains(got.text, `"after all\n"`) {
+		s.t.Errorf("the result is\n%s", got.text)
+	}
+	s.deadLetter("dies", "410")
+	if n := s.eventClaims() - before; n != 2 {
+		s.t.Errorf("%d claims for two events", n)
+	}
+	s.full(2)
 }

@@ -153,24 +153,47 @@ func TestFiftyClientsDrainThePool(t *testing.T) {
 	s.full(2)
 }
 
-func TestExecuteScalesToZeroAndBack(t *testing.T) {
-	s := newShell(t)
-	// Pods that end take their time, for what may still come to them.
-	atZero := func() bool {
-		replicas := s.quiet("kubectl get deployments -n " + functions + " -l serving.knative.dev/service=execute -o jsonpath='{.items[*].spec.replicas}'")
-		return strings.Trim(replicas, "0 ") == ""
-	}
+// zero makes execute scale down at once, until the test ends, and waits until it
+// has. Pods that end take their time, for what may still come to them.
+func (s *shell) zero() {
+	s.t.Helper()
 	patch := func(retention, window string) string {
 		return `kubectl patch ksvc execute -n ` + functions + ` --type=merge -p '{"spec":{"template":{"metadata":{"annotations":{"autoscaling.knative.dev/scale-to-zero-pod-retention-period":"` + retention + `","autoscaling.knative.dev/window":` + window + `}}}}}'`
 	}
-	t.Cleanup(func() { _, _ = s.tryCleanup(patch("5m", "null")) })
+	s.t.Cleanup(func() { _, _ = s.tryCleanup(patch("5m", "null") + " && " + executeIsReady) })
 	s.run(patch("0s", `"6s"`))
-	s.eventually("execute is at zero", atZero)
+	s.quiet(executeIsReady)
+	s.eventually("execute is at zero", s.atZero)
+}
+
+const executeIsReady = "kubectl wait ksvc/execute -n " + functions + " --for=condition=Ready --timeout=80s"
+
+func (s *shell) atZero() bool {
+	replicas := s.quiet("kubectl get deployments -n " + functions + " -l serving.knative.dev/service=execute -o jsonpath='{.items[*].spec.replicas}'")
+	return strings.Trim(replicas, "0 ") == ""
+}
+
+// setEnv sets a variable of execute until the test ends.
+func (s *shell) setEnv(name, value string) {
+	s.t.Helper()
+	const patch = "kubectl patch ksvc execute -n " + functions + " --type=json -p "
+	const env = "/spec/template/spec/containers/0/env/"
+	at := len(strings.Fields(s.quiet("kubectl get ksvc execute -n " + functions + " -o jsonpath='{.spec.template.spec.containers[0].env[*].name}'")))
+	s.t.Cleanup(func() {
+		_, _ = s.tryCleanup(fmt.Sprintf(`%s'[{"op":"test","path":"%s%d/name","value":"%s"},{"op":"remove","path":"%s%d"}]' && %s`, patch, env, at, name, env, at, executeIsReady))
+	})
+	s.run(fmt.Sprintf(`%s'[{"op":"add","path":"%s-","value":{"name":"%s","value":"%s"}}]'`, patch, env, name, value))
+	s.quiet(executeIsReady)
+}
+
+func TestExecuteScalesToZeroAndBack(t *testing.T) {
+	s := newShell(t)
+	s.zero()
 	s.full(2)
 	began := time.Now()
 	if r := parse(t, s.run(executeCommand(`print("from zero")`))); r.Stdout != "from zero\n" {
 		t.Errorf("%+v", r)
 	}
 	t.Logf("from zero to the output in %s", time.Since(began).Round(time.Millisecond))
-	s.eventually("execute is at zero again", atZero)
+	s.eventually("execute is at zero again", s.atZero)
 }

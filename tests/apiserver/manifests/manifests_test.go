@@ -47,6 +47,10 @@ func newCluster(t *testing.T) *cluster {
 	if err != nil {
 		t.Fatal(err)
 	}
+	eventing, err := binaries.Eventing.ModuleDir(t.Context(), "knative.dev/eventing")
+	if err != nil {
+		t.Fatal(err)
+	}
 	published, err := openshiftModule(t.Context(), root)
 	if err != nil {
 		t.Fatal(err)
@@ -63,6 +67,7 @@ func newCluster(t *testing.T) *cluster {
 	c := &cluster{t, root, filepath.Join(kube, "kubectl"), server.Kubeconfig()}
 	c.must("apply", "--server-side", "-k", "config/crds")
 	c.must("apply", "--server-side", "-f", filepath.Join(knative, "config/core/300-resources"))
+	c.must("apply", "--server-side", "-f", filepath.Join(eventing, "config/core/resources"))
 	for _, file := range openshift {
 		c.must("apply", "--server-side", "-f", filepath.Join(published, file))
 	}
@@ -110,6 +115,7 @@ func TestManifests(t *testing.T) {
 	c := newCluster(t)
 	for _, what := range [][]string{
 		{"-k", "config/base"}, {"-k", "config/overlays/local"}, {"-k", "config/openshift"}, {"-f", "config/examples"},
+		{"-k", "config/eventing"}, {"-k", "config/overlays/local-eventing"}, {"-k", "config/overlays/kafka-eventing"},
 	} {
 		out, err := c.check(what...)
 		if err != nil {
