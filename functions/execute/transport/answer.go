@@ -28,7 +28,7 @@ type Record interface {
 	Await(ctx context.Context, event string) ([]byte, error)
 }
 
-// Sink takes copies of completed events. It must not block.
+// Sink copies completed events. It must not block.
 type Sink interface{ Send(*cloudevent.Event) }
 
 // minEventData is the least that completed events are cut to, in bytes.
@@ -55,7 +55,8 @@ func (t *Transport) answer(ctx context.Context, x *asked) (*cloudevent.Event, er
 	return completed, err
 }
 
-// audit gives the sink a copy of a completed event, cut to what brokers take.
+// audit gives the sink a copy of a completed event that a client gets whole, cut
+// to what brokers take.
 func (t *Transport) audit(ctx context.Context, completed *cloudevent.Event, r *execution.Result) {
 	if t.sink == nil {
 		return
@@ -126,7 +127,9 @@ func (t *Transport) answerEvent(ctx context.Context, x *asked, key string) (comp
 	switch {
 	case err == nil:
 		t.remember(ctx, key, completed, result)
-		t.audit(ctx, completed, result)
+		if t.sink != nil {
+			t.sink.Send(completed)
+		}
 	case begun && key != "":
 		t.tell(ctx, t.record.Finish(ctx, key, nil))
 	}
