@@ -125,3 +125,52 @@ func TestI10InterruptedEvent(t *testing.T) {
 	}
 	noFaults(t, node)
 }
+
+// TestI10ClaimantDies: what began its program and never answered is not run
+// again by another replica, which hears of it in time.
+func TestI10ClaimantDies(t *testing.T) {
+	sp := shared.Space(t)
+	node := sp.Node(fakenode.Options{})
+	sp.Create(sp.Template("python", node), sp.Pool("code", "python", 1))
+	sp.Controller()
+	p, other := sp.Claimant(), sp.Claimant()
+	sp.Eventually("the sandbox is warm", func() bool { return sp.Warm() == 1 && p.Status()[0].Warm == 1 && other.Status()[0].Warm == 1 })
+	w := want()
+	w.Event, w.Deadline = "f6", time.Now().Add(time.Second)
+	s, err := p.Claim(t.Context(), w)
+	if err != nil {
+		t.Fatal(err)
+	}
+	use(t, s) // and nothing ever ends it
+	if _, err := other.Claim(t.Context(), w); !errors.Is(err, pool.ErrDelivered) {
+		t.Fatalf("the second delivery: %v, want %v", err, pool.ErrDelivered)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 40*time.Second)
+	defer cancel()
+	if _, err := other.Await(ctx, w.Event); !errors.Is(err, pool.ErrInterrupted) {
+		t.Errorf("its answer: %v, want %v", err, pool.ErrInterrupted)
+	}
+	s.Release()
+	sp.Eventually("the pool is full again", func() bool { return len(sp.Pods("")) == 1 && sp.Warm() == 1 })
+	noFaults(t, node)
+}
+
+// TestI10RecordIsForgotten: an answer is kept for its time and then goes.
+func TestI10RecordIsForgotten(t *testing.T) {
+	sp := shared.Space(t)
+	node := sp.Node(fakenode.Options{})
+	sp.Create(sp.Template("python", node), sp.Pool("code", "python", 1))
+	sp.Controller()
+	p := sp.ClaimantThatRemembers(8 * time.Second)
+	sp.Eventually("the sandbox is warm", func() bool { return sp.Warm() == 1 && p.Status()[0].Warm == 1 })
+	var runs atomic.Int64
+	first := deliver(t, p, "g7", &runs)
+	if again := deliver(t, p, "g7", &runs); again != first || runs.Load() != 1 {
+		t.Errorf("answered %q and %q in %d runs", first, again, runs.Load())
+	}
+	settled(sp, 1)
+	if third := deliver(t, p, "g7", &runs); third == first || runs.Load() != 2 {
+		t.Errorf("answered %q after its record was gone, in %d runs", third, runs.Load())
+	}
+	noFaults(t, node)
+}

@@ -121,15 +121,25 @@ func (sp *Space) Claimant(change ...func(*rest.Config)) *kube.Pool {
 // ClaimantWith is Claimant with a registry for its metrics.
 func (sp *Space) ClaimantWith(registry prometheus.Registerer, change ...func(*rest.Config)) *kube.Pool {
 	sp.TB.Helper()
-	config := sp.Config()
-	AsExecute(config)
+	return sp.claimant(registry, kube.Config{}, change...)
+}
+
+// ClaimantThatRemembers is Claimant that keeps the answers of events for d.
+func (sp *Space) ClaimantThatRemembers(d time.Duration) *kube.Pool {
+	sp.TB.Helper()
+	return sp.claimant(prometheus.NewRegistry(), kube.Config{Remember: d})
+}
+
+func (sp *Space) claimant(registry prometheus.Registerer, config kube.Config, change ...func(*rest.Config)) *kube.Pool {
+	sp.TB.Helper()
+	config.Client, config.Namespace = sp.Config(), sp.Namespace
+	AsExecute(config.Client)
 	for _, f := range change {
-		f(config)
+		f(config.Client)
 	}
 	ctx, cancel := context.WithTimeout(sp.TB.Context(), patience)
 	defer cancel()
-	p, err := kube.New(ctx, kube.Config{Client: config, Namespace: sp.Namespace},
-		kube.NewMetrics(registry), slog.New(slog.DiscardHandler))
+	p, err := kube.New(ctx, config, kube.NewMetrics(registry), slog.New(slog.DiscardHandler))
 	if err != nil {
 		sp.TB.Fatalf("start a claimant: %v", err)
 	}
