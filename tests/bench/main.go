@@ -5,15 +5,15 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"flag"
 	"fmt"
 	"os"
 	"os/signal"
 	"path/filepath"
-	"text/tabwriter"
 	"time"
+
+	"github.com/preheat-dev/preheat/tests/bench/table"
 )
 
 func main() {
@@ -51,44 +51,8 @@ func run() error {
 	if err := errors.Join(err, p.stop(), bare.close()); err != nil {
 		return err
 	}
-	if err := save(*out, rows); err != nil {
+	if err := table.Save(*out, rows); err != nil {
 		return err
 	}
-	return show(rows)
-}
-
-// row is one line of the result. Latencies are in Unit.
-type row struct {
-	Name          string             `json:"name"`
-	Unit          string             `json:"unit"`
-	N             int                `json:"n"`
-	P50           float64            `json:"p50"`
-	P90           float64            `json:"p90"`
-	P99           float64            `json:"p99"`
-	RatePerSecond float64            `json:"rate_per_second"`
-	RatioTo       map[string]float64 `json:"ratio_to"`
-}
-
-func save(path string, rows []row) error {
-	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-		return err
-	}
-	text, err := json.MarshalIndent(rows, "", "  ")
-	if err != nil {
-		return err
-	}
-	return os.WriteFile(path, append(text, '\n'), 0o644)
-}
-
-func show(rows []row) error {
-	w := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', tabwriter.AlignRight)
-	fmt.Fprintln(w, "what\tn\tp50 ms\tp90 ms\tp99 ms\tper second\tratio to\t")
-	for _, r := range rows {
-		ratio := ""
-		for name, value := range r.RatioTo {
-			ratio = fmt.Sprintf("%.2f × %s", value, name)
-		}
-		fmt.Fprintf(w, "%s\t%d\t%.1f\t%.1f\t%.1f\t%.1f\t%s\t\n", r.Name, r.N, r.P50, r.P90, r.P99, r.RatePerSecond, ratio)
-	}
-	return w.Flush()
+	return table.Show(os.Stdout, rows)
 }

@@ -4,9 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"sync"
 	"time"
+
+	"github.com/preheat-dev/preheat/tests/bench/table"
 )
 
 // work is one thing whose time is taken.
@@ -78,16 +79,7 @@ func (r *rate) add(ctx context.Context, clients int, d time.Duration, do work) e
 	return failed
 }
 
-func (r *rate) perSecond() float64 { return float64(len(r.took)) / r.over.Seconds() }
-
-func newRow(name string, took []time.Duration) row {
-	slices.Sort(took)
-	at := func(q float64) float64 {
-		i := min(len(took)-1, int(q*float64(len(took))))
-		return float64(took[i].Microseconds()) / 1000
-	}
-	return row{Name: name, Unit: "ms", N: len(took), P50: at(.50), P90: at(.90), P99: at(.99), RatioTo: map[string]float64{}}
-}
+func (r *rate) row(name string) table.Row { return table.Latencies(name, r.took).Per(r.over) }
 
 const (
 	nameHTTP    = "print(1) over HTTP, alone"
@@ -102,7 +94,7 @@ const (
 // slices of the sustained measurements, so that both see the same machine.
 const parts = 4
 
-func measure(ctx context.Context, p *product, b *bare, n int, sustained time.Duration) ([]row, error) {
+func measure(ctx context.Context, p *product, b *bare, n int, sustained time.Duration) ([]table.Row, error) {
 	// A user presses Run now and then: the pool has time to refill.
 	alone, err := times(ctx, 1, n, 80*time.Millisecond, p.execute)
 	if err != nil {
@@ -134,17 +126,11 @@ func measure(ctx context.Context, p *product, b *bare, n int, sustained time.Dur
 			return nil, fmt.Errorf("%s: %w", nameBare, err)
 		}
 	}
-	plain, first, bareRate := newRow(namePython, python), newRow(nameHTTP, alone), newRow(nameBare, theirs.took)
-	first.ratio(plain)
-	run := newRow(nameRuncRun, runcRun)
-	run.ratio(plain)
-	hostile := newRow(nameBeside, beside)
-	hostile.ratio(first)
-	sustainedRow := newRow(nameRate, ours.took)
-	sustainedRow.RatePerSecond, bareRate.RatePerSecond = ours.perSecond(), theirs.perSecond()
-	sustainedRow.RatioTo[nameBare] = ours.perSecond() / theirs.perSecond()
-	return []row{first, newRow(nameHTTP8, eight), hostile, plain, run, sustainedRow, bareRate}, nil
+	plain, bareRate := table.Latencies(namePython, python), theirs.row(nameBare)
+	first := table.Latencies(nameHTTP, alone)
+	return []table.Row{
+		first.Beside(plain), table.Latencies(nameHTTP8, eight), table.Latencies(nameBeside, beside).Beside(first),
+		plain, table.Latencies(nameRuncRun, runcRun).Beside(plain),
+		ours.row(nameRate).RateBeside(bareRate), bareRate,
+	}, nil
 }
-
-// ratio notes r's median beside that of another row.
-func (r *row) ratio(to row) { r.RatioTo[to.Name] = r.P50 / to.P50 }

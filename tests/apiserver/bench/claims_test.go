@@ -4,13 +4,9 @@ package bench_test
 
 import (
 	"context"
-	"encoding/json"
 	"flag"
 	"fmt"
-	"math"
 	"os"
-	"path/filepath"
-	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -22,6 +18,7 @@ import (
 	"github.com/preheat-dev/preheat/api/sandbox/v1alpha1"
 	"github.com/preheat-dev/preheat/functions/execute/pool"
 	"github.com/preheat-dev/preheat/functions/execute/pool/kube"
+	"github.com/preheat-dev/preheat/tests/bench/table"
 	"github.com/preheat-dev/preheat/tests/cluster/fakenode"
 	"github.com/preheat-dev/preheat/tests/cluster/stage"
 )
@@ -35,18 +32,6 @@ var (
 func TestMain(m *testing.M) {
 	flag.Parse()
 	stage.Main(m, func(s *stage.Stage) { shared = s })
-}
-
-// row has the shape of the other measurements.
-type row struct {
-	Name          string             `json:"name"`
-	Unit          string             `json:"unit"`
-	N             int                `json:"n"`
-	P50           float64            `json:"p50"`
-	P90           float64            `json:"p90"`
-	P99           float64            `json:"p99"`
-	RatePerSecond float64            `json:"rate_per_second"`
-	RatioTo       map[string]float64 `json:"ratio_to"`
 }
 
 const (
@@ -63,7 +48,7 @@ func TestClaimLatency(t *testing.T) {
 	p := sp.Claimant()
 	sp.Eventually("the pool is warm", func() bool { return warm(p) == poolSize })
 
-	rows := []row{measure(t, floor, 1, compareAndSet(sp))}
+	rows := []table.Row{measure(t, floor, 1, compareAndSet(sp))}
 	for _, c := range []struct {
 		name, pool string
 		callers    int
@@ -72,17 +57,21 @@ func TestClaimLatency(t *testing.T) {
 		{"claim, slow path, alone", "cold", 1}, {fmt.Sprintf("claim, slow path, %d at once", many), "cold", many},
 	} {
 		sp.Eventually("the pool is warm", func() bool { return warm(p) == poolSize })
-		r := measure(t, c.name, c.callers, claim(t, p, c.pool, c.callers))
-		r.RatioTo = map[string]float64{floor: round(r.P50 / rows[0].P50)}
-		rows = append(rows, r)
+		rows = append(rows, measure(t, c.name, c.callers, claim(t, p, c.pool, c.callers)).Beside(rows[0]))
+	}
+	if err := table.Show(os.Stdout, rows); err != nil {
+		t.Error(err)
 	}
 	for _, r := range rows {
-		fmt.Printf("%-30s n=%-5d p50 %6.1f  p90 %6.1f  p99 %6.1f ms  %6.1f per second\n", r.Name, r.N, r.P50, r.P90, r.P99, r.RatePerSecond)
 		if r.P50 <= 0 || r.P99 < r.P50 {
 			t.Errorf("%s: p50 %v, p99 %v", r.Name, r.P50, r.P99)
 		}
 	}
-	save(t, rows)
+	if *out != "" {
+		if err := table.Save(*out, rows); err != nil {
+			t.Error(err)
+		}
+	}
 	for _, f := range node.Faults() {
 		t.Error(f)
 	}
@@ -98,10 +87,10 @@ func warm(p *kube.Pool) int {
 }
 
 // measure runs an operation, which returns how long its measured part took.
-func measure(t *testing.T, name string, callers int, op func(context.Context) (time.Duration, error)) row {
+func measure(t *testing.T, name string, callers int, op func(context.Context) (time.Duration, error)) table.Row {
 	t.Helper()
 	var mu sync.Mutex
-	var took []float64
+	var took []time.Duration
 	var wg sync.WaitGroup
 	start := time.Now()
 	for range callers {
@@ -113,7 +102,7 @@ func measure(t *testing.T, name string, callers int, op func(context.Context) (t
 					return
 				}
 				mu.Lock()
-				took = append(took, float64(d.Microseconds())/1000)
+				took = append(took, d)
 				mu.Unlock()
 			}
 		})
@@ -122,15 +111,8 @@ func measure(t *testing.T, name string, callers int, op func(context.Context) (t
 	if len(took) == 0 {
 		t.Fatalf("%s: nothing was measured", name)
 	}
-	slices.Sort(took)
-	at := func(q float64) float64 { return round(took[int(math.Ceil(q*float64(len(took))))-1]) }
-	return row{
-		Name: name, Unit: "ms", N: len(took), P50: at(.5), P90: at(.9), P99: at(.99),
-		RatePerSecond: round(float64(len(took)) / time.Since(start).Seconds()), RatioTo: map[string]float64{},
-	}
+	return table.Latencies(name, took).Per(time.Since(start))
 }
-
-func round(x float64) float64 { return math.Round(x*100) / 100 }
 
 // claim claims a sandbox and gives it back. On the fast path the pool gets
 // time to refill between, which is not measured.
@@ -187,22 +169,5 @@ func compareAndSet(sp *stage.Space) func(context.Context) (time.Duration, error)
 		}
 		took := time.Since(start)
 		return took, pods.Delete(ctx, name, metav1.DeleteOptions{})
-	}
-}
-
-func save(t *testing.T, rows []row) {
-	t.Helper()
-	if *out == "" {
-		return
-	}
-	data, err := json.MarshalIndent(rows, "", "  ")
-	if err == nil {
-		err = os.MkdirAll(filepath.Dir(*out), 0o755)
-	}
-	if err == nil {
-		err = os.WriteFile(*out, append(data, '\n'), 0o644)
-	}
-	if err != nil {
-		t.Fatal(err)
 	}
 }

@@ -47,6 +47,7 @@ type endpoint struct {
 type cluster struct {
 	kube          kubernetes.Interface
 	preheat       versioned.Interface
+	knative       serving.Interface
 	image         string
 	inside, route endpoint
 }
@@ -64,8 +65,7 @@ func connect(ctx context.Context) (*cluster, error) {
 	if c.preheat, err = versioned.NewForConfig(config); err != nil {
 		return nil, err
 	}
-	knative, err := serving.NewForConfig(config)
-	if err != nil {
+	if c.knative, err = serving.NewForConfig(config); err != nil {
 		return nil, err
 	}
 	template, err := c.preheat.SandboxV1alpha1().SandboxTemplates(sandboxes).Get(ctx, "code-sandbox", metav1.GetOptions{})
@@ -73,12 +73,12 @@ func connect(ctx context.Context) (*cluster, error) {
 		return nil, err
 	}
 	c.image = template.Spec.PodTemplate.Spec.Containers[0].Image
-	return c, c.locate(ctx, knative)
+	return c, c.locate(ctx)
 }
 
 // locate finds execute behind its own Service, and chat behind the ingress.
-func (c *cluster) locate(ctx context.Context, knative serving.Interface) error {
-	execute, err := knative.ServingV1().Services(functions).Get(ctx, "execute", metav1.GetOptions{})
+func (c *cluster) locate(ctx context.Context) error {
+	execute, err := c.knative.ServingV1().Services(functions).Get(ctx, "execute", metav1.GetOptions{})
 	if err != nil {
 		return err
 	}
@@ -86,7 +86,7 @@ func (c *cluster) locate(ctx context.Context, knative serving.Interface) error {
 	if err != nil {
 		return err
 	}
-	chat, err := knative.ServingV1().Services(functions).Get(ctx, "chat", metav1.GetOptions{})
+	chat, err := c.knative.ServingV1().Services(functions).Get(ctx, "chat", metav1.GetOptions{})
 	if err != nil {
 		return err
 	}

@@ -9,10 +9,12 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/preheat-dev/preheat/tests/bench/table"
 )
 
 // latency runs print(1) n times, some at once, on a pool that is full each time.
-func (c *cluster) latency(ctx context.Context, name string, to endpoint, n, atOnce int, size int32) (figure, error) {
+func (c *cluster) latency(ctx context.Context, name string, to endpoint, n, atOnce int, size int32) ([]table.Row, error) {
 	var took []time.Duration
 	for len(took) < n {
 		// One at a time leaves the pool nearly full; many at once wait for it.
@@ -21,15 +23,15 @@ func (c *cluster) latency(ctx context.Context, name string, to endpoint, n, atOn
 			need = size
 		}
 		if err := c.warm(ctx, need); err != nil {
-			return figure{}, err
+			return nil, err
 		}
 		batch, err := together(atOnce, func() error { return to.run(ctx) })
 		if err != nil {
-			return figure{}, fmt.Errorf("%s: %w", name, err)
+			return nil, fmt.Errorf("%s: %w", name, err)
 		}
 		took = append(took, batch...)
 	}
-	return spread(name, took), nil
+	return []table.Row{table.Latencies(name, took)}, nil
 }
 
 // together does work some times at once and says how long each took.
@@ -48,64 +50,73 @@ func together(n int, work func() error) ([]time.Duration, error) {
 }
 
 // refill measures how long a full pool takes to be full again after one run.
-func (c *cluster) refill(ctx context.Context, size int32) (figure, error) {
+func (c *cluster) refill(ctx context.Context, size int32) ([]table.Row, error) {
 	var took []time.Duration
 	for range 20 {
 		if err := c.warm(ctx, size); err != nil {
-			return figure{}, err
+			return nil, err
 		}
 		if err := c.inside.run(ctx); err != nil {
-			return figure{}, err
+			return nil, err
 		}
 		began := time.Now()
 		if err := c.warm(ctx, size); err != nil {
-			return figure{}, err
+			return nil, err
 		}
 		took = append(took, time.Since(began))
 	}
-	return spread("the pool is full again after a run", took), nil
+	return []table.Row{table.Latencies("the pool is full again after a run", took)}, nil
 }
 
-// barePods measures how many Pods of the sandbox's image the cluster starts in
-// a second: nothing that makes one for each run can be faster.
-func (c *cluster) barePods(ctx context.Context, n int) (f figure, err error) {
-	const label = "preheat-bench"
-	pods := c.kube.CoreV1().Pods(metav1.NamespaceDefault)
-	remove := func() error {
-		return pods.DeleteCollection(context.WithoutCancel(ctx), metav1.DeleteOptions{}, metav1.ListOptions{LabelSelector: label})
-	}
-	defer func() { err = errors.Join(err, remove()) }()
-	began := time.Now()
-	_, err = together(n, func() error {
-		_, err := pods.Create(ctx, c.barePod(label), metav1.CreateOptions{})
-		return err
-	})
-	if err != nil {
-		return figure{}, err
-	}
-	err = c.until(ctx, "bare Pods run", func() (bool, error) {
-		list, err := pods.List(ctx, metav1.ListOptions{LabelSelector: label})
-		if err != nil {
-			return false, err
-		}
-		running := 0
-		for _, p := range list.Items {
-			if p.Status.Phase == corev1.PodRunning {
-				running++
-			}
-		}
-		return running == n, nil
-	})
-	return single(fmt.Sprintf("bare Pods, %d at once, created until they run", n), "per second", n, float64(n)/time.Since(began).Seconds()), err
-}
+// clients is how many run programs, or make Pods, at once and again and again.
+const clients = 8
+
+// parts are the slices of the sustained measurements, so that both see the same
+// machine.
+const parts = 4
 
 // sustained measures how many executions end in a second when there are always
-// more: the pool's refill decides.
-func (c *cluster) sustained(ctx context.Context, n int) (figure, error) {
-	const clients = 8
+// more, beside how many bare Pods of the same image the cluster makes, starts
+// and deletes meanwhile: the pool's refill decides.
+func (c *cluster) sustained(ctx context.Context, n int) ([]table.Row, error) {
+	var ours, theirs []time.Duration
+	var ourTime, theirTime time.Duration
+	for range parts {
+		began := time.Now()
+		took, err := again(clients, n/parts, func() error {
+			err := c.inside.run(ctx)
+			for errors.Is(err, errBusy) { // a client that is refused comes again
+				err = c.inside.run(ctx)
+			}
+			return err
+		})
+		if err != nil {
+			return nil, fmt.Errorf("sustained executions: %w", err)
+		}
+		ours, ourTime = append(ours, took...), ourTime+time.Since(began)
+		if err := c.settled(ctx); err != nil {
+			return nil, err
+		}
+		began = time.Now()
+		if took, err = again(clients, n/parts, func() error { return c.bare(ctx) }); err != nil {
+			return nil, fmt.Errorf("bare Pods: %w", err)
+		}
+		theirs, theirTime = append(theirs, took...), theirTime+time.Since(began)
+		if err := c.settled(ctx); err != nil {
+			return nil, err
+		}
+	}
+	bare := table.Latencies(fmt.Sprintf("bare Pods, %d clients, each created, running and deleted", clients), theirs).Per(theirTime)
+	row := table.Latencies(fmt.Sprintf("print(1) inside the cluster, %d clients, sustained", clients), ours).Per(ourTime)
+	return []table.Row{row.RateBeside(bare), bare}, nil
+}
+
+// again has callers do work until it has been done n times.
+func again(callers, n int, work func() error) ([]time.Duration, error) {
 	var mu sync.Mutex
-	left, began := n, time.Now()
-	_, err := together(clients, func() error {
+	var took []time.Duration
+	left := n
+	_, err := together(callers, func() error {
 		for {
 			mu.Lock()
 			left--
@@ -114,22 +125,67 @@ func (c *cluster) sustained(ctx context.Context, n int) (figure, error) {
 			if over {
 				return nil
 			}
-			// A client that is refused comes again.
-			err := c.inside.run(ctx)
-			for errors.Is(err, errBusy) {
-				err = c.inside.run(ctx)
-			}
+			began := time.Now()
+			err := work()
+			mu.Lock()
+			took = append(took, time.Since(began))
+			mu.Unlock()
 			if err != nil {
 				return err
 			}
 		}
 	})
-	return single(fmt.Sprintf("print(1) inside the cluster, %d clients, sustained", clients), "per second", n, float64(n)/time.Since(began).Seconds()), err
+	return took, err
+}
+
+const bareLabel = "preheat-bench"
+
+// bare makes a Pod, waits until it runs and deletes it: nothing that makes one
+// for each run can be faster.
+func (c *cluster) bare(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	pods := c.kube.CoreV1().Pods(metav1.NamespaceDefault)
+	pod, err := pods.Create(ctx, c.barePod(bareLabel), metav1.CreateOptions{})
+	if err != nil {
+		return err
+	}
+	remove := func() error { return pods.Delete(context.WithoutCancel(ctx), pod.Name, metav1.DeleteOptions{}) }
+	w, err := pods.Watch(ctx, metav1.ListOptions{FieldSelector: "metadata.name=" + pod.Name, ResourceVersion: pod.ResourceVersion})
+	if err != nil {
+		return errors.Join(err, remove())
+	}
+	defer w.Stop()
+	for e := range w.ResultChan() {
+		if p, ok := e.Object.(*corev1.Pod); ok && p.Status.Phase == corev1.PodRunning {
+			return remove()
+		}
+	}
+	return errors.Join(fmt.Errorf("the watch of Pod %s ended before it ran", pod.Name), remove())
+}
+
+// settled waits until nothing of the last measurement goes on.
+func (c *cluster) settled(ctx context.Context) error {
+	err := c.until(ctx, "the bare Pods are gone", func() (bool, error) {
+		list, err := c.kube.CoreV1().Pods(metav1.NamespaceDefault).List(ctx, metav1.ListOptions{LabelSelector: bareLabel})
+		return err == nil && len(list.Items) == 0, err
+	})
+	if err != nil {
+		return err
+	}
+	return c.until(ctx, "used sandboxes are gone and the pool is full", func() (bool, error) {
+		pool, err := c.preheat.SandboxV1alpha1().SandboxWarmPools(sandboxes).Get(ctx, poolName, metav1.GetOptions{})
+		if err != nil {
+			return false, err
+		}
+		list, err := c.kube.CoreV1().Pods(sandboxes).List(ctx, metav1.ListOptions{})
+		return err == nil && len(list.Items) == int(*pool.Spec.Replicas) && pool.Status.ReadyReplicas == *pool.Spec.Replicas, err
+	})
 }
 
 // writes measures how many writes the API server takes for one execution, the
 // new sandbox included.
-func (c *cluster) writes(ctx context.Context, n int, size int32) (figure, error) {
+func (c *cluster) writes(ctx context.Context, n int, size int32) ([]table.Row, error) {
 	settle := func() (float64, error) {
 		if err := c.warm(ctx, size); err != nil {
 			return 0, err
@@ -140,16 +196,16 @@ func (c *cluster) writes(ctx context.Context, n int, size int32) (figure, error)
 	}
 	before, err := settle()
 	if err != nil {
-		return figure{}, err
+		return nil, err
 	}
 	for range n {
 		if err := c.warm(ctx, size-1); err != nil {
-			return figure{}, err
+			return nil, err
 		}
 		if err := c.inside.run(ctx); err != nil {
-			return figure{}, err
+			return nil, err
 		}
 	}
 	after, err := settle()
-	return single("API writes per execution, the new sandbox and its Pod's end included", "writes", n, (after-before)/float64(n)), err
+	return []table.Row{table.Single("API writes per execution, the new sandbox and its Pod's end included", "writes", n, (after-before)/float64(n))}, err
 }
