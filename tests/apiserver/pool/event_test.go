@@ -11,7 +11,22 @@ import (
 	"github.com/preheat-dev/preheat/functions/execute/pool"
 	"github.com/preheat-dev/preheat/functions/execute/pool/kube"
 	"github.com/preheat-dev/preheat/tests/cluster/fakenode"
+	"github.com/preheat-dev/preheat/tests/cluster/stage"
 )
+
+// twoReplicas are two of execute that know a pool of so many warm sandboxes.
+func twoReplicas(t *testing.T, size int) (*stage.Space, *fakenode.Node, []*kube.Pool) {
+	t.Helper()
+	sp := shared.Space(t)
+	node := sp.Node(fakenode.Options{})
+	sp.Create(sp.Template("python", node), sp.Pool("code", "python", int32(size)))
+	sp.Controller()
+	replicas := []*kube.Pool{sp.Claimant(), sp.Claimant()}
+	sp.Eventually("the sandboxes are warm", func() bool {
+		return sp.Warm() == size && replicas[0].Status()[0].Warm == size && replicas[1].Status()[0].Warm == size
+	})
+	return sp, node, replicas
+}
 
 // deliver runs an event as a replica of execute does, and returns its answer.
 func deliver(t *testing.T, p *kube.Pool, event string, runs *atomic.Int64) string {
@@ -51,14 +66,7 @@ func deliver(t *testing.T, p *kube.Pool, event string, runs *atomic.Int64) strin
 // TestI10OneRunPerEventOfAllReplicas delivers events to two replicas at once
 // and again after the end, with fewer sandboxes than deliveries.
 func TestI10OneRunPerEventOfAllReplicas(t *testing.T) {
-	sp := shared.Space(t)
-	node := sp.Node(fakenode.Options{})
-	sp.Create(sp.Template("python", node), sp.Pool("code", "python", 2))
-	sp.Controller()
-	replicas := []*kube.Pool{sp.Claimant(), sp.Claimant()}
-	sp.Eventually("the sandboxes are warm", func() bool {
-		return sp.Warm() == 2 && replicas[0].Status()[0].Warm == 2 && replicas[1].Status()[0].Warm == 2
-	})
+	sp, node, replicas := twoReplicas(t, 2)
 	for _, event := range []string{"a1", "b2", "c3", "d4"} {
 		var runs atomic.Int64
 		var mu sync.Mutex
@@ -91,12 +99,8 @@ func TestI10OneRunPerEventOfAllReplicas(t *testing.T) {
 // TestI10InterruptedEvent: an event whose program has begun and that nobody
 // answers does not run again.
 func TestI10InterruptedEvent(t *testing.T) {
-	sp := shared.Space(t)
-	node := sp.Node(fakenode.Options{})
-	sp.Create(sp.Template("python", node), sp.Pool("code", "python", 1))
-	sp.Controller()
-	p, other := sp.Claimant(), sp.Claimant()
-	sp.Eventually("the sandbox is warm", func() bool { return sp.Warm() == 1 && p.Status()[0].Warm == 1 && other.Status()[0].Warm == 1 })
+	_, node, replicas := twoReplicas(t, 1)
+	p, other := replicas[0], replicas[1]
 	w := want()
 	w.Event = "e5"
 	s, err := p.Claim(t.Context(), w)
@@ -129,12 +133,8 @@ func TestI10InterruptedEvent(t *testing.T) {
 // TestI10ClaimantDies: what began its program and never answered is not run
 // again by another replica, which hears of it in time.
 func TestI10ClaimantDies(t *testing.T) {
-	sp := shared.Space(t)
-	node := sp.Node(fakenode.Options{})
-	sp.Create(sp.Template("python", node), sp.Pool("code", "python", 1))
-	sp.Controller()
-	p, other := sp.Claimant(), sp.Claimant()
-	sp.Eventually("the sandbox is warm", func() bool { return sp.Warm() == 1 && p.Status()[0].Warm == 1 && other.Status()[0].Warm == 1 })
+	sp, node, replicas := twoReplicas(t, 1)
+	p, other := replicas[0], replicas[1]
 	w := want()
 	w.Event, w.Deadline = "f6", time.Now().Add(time.Second)
 	s, err := p.Claim(t.Context(), w)
