@@ -23,6 +23,7 @@ import (
 	cehttp "github.com/cloudevents/sdk-go/v2/protocol/http"
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/preheat-dev/preheat/functions/execute/ceheader"
 	"github.com/preheat-dev/preheat/functions/execute/transport"
 )
 
@@ -236,6 +237,7 @@ func (s *Sink) post(e *cloudevent.Event) (again bool, err error) {
 	if err != nil {
 		return false, fmt.Errorf("encode the event: %w", err)
 	}
+	ceheader.EncodeAll(req.Header)
 	res, err := s.client.Do(req)
 	if err != nil {
 		return s.ctx.Err() == nil, fmt.Errorf("send the event: %w", err)

@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode"
 
 	"github.com/cloudevents/sdk-go/v2/binding"
 	cloudevent "github.com/cloudevents/sdk-go/v2/event"
@@ -20,6 +21,7 @@ import (
 	"github.com/gofiber/fiber/v2"
 
 	"github.com/preheat-dev/preheat/api/execution"
+	"github.com/preheat-dev/preheat/functions/execute/ceheader"
 )
 
 // Members of a structured event that are not attributes.
@@ -31,9 +33,14 @@ const (
 // readEvent reads the event that c carries. What is wrong with it is found
 // before the SDK reads it, so that the problem can name the attribute.
 func readEvent(c *fiber.Ctx, structured bool) (*cloudevent.Event, *execution.Problem) {
-	attributes, body := headerAttributes(c), c.BodyRaw()
+	body, header := c.BodyRaw(), http.Header{}
+	media := c.Get(fiber.HeaderContentType)
+	if media != "" {
+		header.Set(fiber.HeaderContentType, media)
+	}
+	var attributes map[string]string
+	var problem *execution.Problem
 	if structured {
-		var problem *execution.Problem
 		if attributes, problem = memberAttributes(body); problem != nil {
 			return nil, problem
 		}
@@ -43,14 +50,20 @@ func readEvent(c *fiber.Ctx, structured bool) (*cloudevent.Event, *execution.Pro
 			return nil, execution.NewProblem(execution.ProblemMalformed, "The event is not valid JSON.")
 		}
 		body = compact
-	} else if media := c.Get(fiber.HeaderContentType); media != "" {
-		attributes["datacontenttype"] = media
+	} else {
+		if attributes, problem = headerAttributes(c); problem != nil {
+			return nil, problem
+		}
+		for name, value := range attributes {
+			header.Set(ceheader.Prefix+name, value)
+		}
+		if media != "" {
+			attributes["datacontenttype"] = media
+		}
 	}
 	if problem := checkAttributes(attributes); problem != nil {
 		return nil, problem
 	}
-	header := http.Header{}
-	c.Request().Header.VisitAll(func(name, value []byte) { header.Add(string(name), string(value)) })
 	message := cehttp.NewMessage(header, io.NopCloser(bytes.NewReader(body)))
 	e, err := binding.ToEvent(c.Context(), message)
 	if err == nil {
@@ -74,19 +87,6 @@ func badAttribute(name, detail string) *execution.Problem {
 	return p
 }
 
-// headerAttributes are the attributes of an event in binary mode, but for its
-// data's content type.
-func headerAttributes(c *fiber.Ctx) map[string]string {
-	const prefix = "Ce-"
-	attributes := map[string]string{}
-	c.Request().Header.VisitAll(func(name, value []byte) {
-		if len(name) > len(prefix) && strings.EqualFold(string(name[:len(prefix)]), prefix) {
-			attributes[strings.ToLower(string(name[len(prefix):]))] = string(value)
-		}
-	})
-	return attributes
-}
-
 // memberAttributes are the attributes of an event in structured mode. They,
 // and the data, are of the right JSON types.
 func memberAttributes(body []byte) (map[string]string, *execution.Problem) {
@@ -94,10 +94,17 @@ func memberAttributes(body []byte) (map[string]string, *execution.Problem) {
 	if problem != nil {
 		return nil, problem
 	}
+	if members[memberDataBase64] != nil && members[memberData] != nil {
+		return nil, badAttribute(memberDataBase64, "The event has data twice.")
+	}
 	attributes := map[string]string{}
 	for name, value := range members {
 		switch {
 		case name == memberData:
+		case name == memberDataBase64 && value.Kind() == 'n': // it is no attribute, which might be null
+			return nil, badAttribute(name, "The value is not base64.")
+		case name != strings.ToLower(name):
+			return nil, badAttribute(clip(name), "The name of an attribute has lower-case letters and digits only.")
 		case value.Kind() == 'n':
 		case value.Kind() == '"':
 			text, err := jsontext.AppendUnquote(nil, value)
@@ -159,21 +166,33 @@ func checkAttributes(attributes map[string]string) *execution.Problem {
 		}
 	}
 	if text, ok := attributes["datacontenttype"]; ok && !carriesRequest(text) {
-		return badAttribute("datacontenttype", "The data must be JSON.")
+		return badAttribute("datacontenttype", "The data must be JSON in UTF-8.")
 	}
 	for _, name := range slices.Sorted(maps.Keys(attributes)) {
-		if !cloudevent.IsExtensionNameValid(name) {
-			return badAttribute(clip(name), "The name of an attribute has letters and digits only.")
+		if !cloudevent.IsExtensionNameValid(name) || name == memberData {
+			return badAttribute(clip(name), "The name of an attribute has lower-case letters and digits only, and is not data.")
+		}
+		if strings.ContainsFunc(attributes[name], isForbidden) {
+			return badAttribute(clip(name), "The value has a character that CloudEvents forbids.")
 		}
 	}
 	return nil
 }
 
+// isForbidden reports whether no attribute may have a character: controls and
+// what Unicode says is none.
+func isForbidden(r rune) bool {
+	return unicode.IsControl(r) || r >= 0xfdd0 && r <= 0xfdef || r&0xfffe == 0xfffe
+}
+
 // carriesRequest reports whether data of a media type may hold a request: JSON
-// also goes by as plain text.
+// also goes by as plain text. It is in UTF-8, of which ASCII is a part.
 func carriesRequest(value string) bool {
-	media, _, err := mime.ParseMediaType(value)
+	media, params, err := mime.ParseMediaType(value)
 	if err != nil {
+		return false
+	}
+	if charset := params["charset"]; charset != "" && !strings.EqualFold(charset, "utf-8") && !strings.EqualFold(charset, "us-ascii") {
 		return false
 	}
 	return media == execution.MediaJSON || media == "text/json" || media == "text/plain" || strings.HasSuffix(media, "+json")

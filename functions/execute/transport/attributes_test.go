@@ -122,6 +122,17 @@ func TestReadEventRefuses(t *testing.T) {
 		"structured, content type":        {structuredType, structured(`"datacontenttype":"text/xml","data":"<a/>"`), "datacontenttype"},
 		"text that is an object":          {structuredType, structured(`"datacontenttype":"text/plain","data":` + request), ""},
 		"structured, no data":             {structuredType, structured(`"a":1`), "data"},
+		"binary, content type twice":      {binary + "Content-Type: application/json\nce-datacontenttype: application/json", request, "datacontenttype"},
+		"binary, not UTF-8":               {binary + "ce-subject: %C0%A0", request, "subject"},
+		"binary, control character":       {binary + "ce-mine: a%0Ab", request, "mine"},
+		"binary, latin 1":                 {binary + "Content-Type: application/json; charset=iso-8859-1", request, "datacontenttype"},
+		"binary, attribute named data":    {binary + "ce-data: x", request, "data"},
+		"structured, control character":   {structuredType, structured(`"mine":"a\u0000","data":1`), "mine"},
+		"structured, noncharacter":        {structuredType, structured(`"mine":"a\ufffe","data":1`), "mine"},
+		"structured, upper case":          {structuredType, structured(`"Mine":"a","data":1`), "Mine"},
+		"structured, attribute again":     {structuredType, structured(`"ID":"2","data":1`), "ID"},
+		"structured, null base64":         {structuredType, structured(`"data_base64":null`), "data_base64"},
+		"structured, data twice":          {structuredType, structured(`"data_base64":"e30=","data":null`), "data_base64"},
 		"extension is a fraction":         {structuredType, structured(`"a":1.5,"data":1`), "a"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -166,5 +177,36 @@ func FuzzReadEvent(f *testing.F) {
 				t.Errorf("%d, field %q: %.100s", problem.Status, problem.Field, problem.Detail)
 			}
 		})
+	})
+}
+
+// The values of headers are decoded once, and the answer's are encoded.
+func TestHeaderValues(t *testing.T) {
+	headers := strings.Replace(binary, "ce-id: 1", `ce-id: "a \"b\"" %2525 %e2%82%ac €`, 1) + "ce-mine: %41"
+	posted(t, headers, request, func(c *fiber.Ctx) {
+		e, problem := readEvent(c, false)
+		if problem != nil {
+			t.Fatalf("%s: %s", problem.Field, problem.Detail)
+		}
+		if want := `a "b" %25 € €`; e.ID() != want || e.Extensions()["mine"] != "A" {
+			t.Errorf("id %q, extensions %v", e.ID(), e.Extensions())
+		}
+		e.SetExtension("causationid", e.ID())
+		if err := sendEvent(c, e, false); err != nil {
+			t.Fatal(err)
+		}
+		const encoded = "a%20%22b%22%20%2525%20%E2%82%AC%20%E2%82%AC"
+		if got := string(c.Response().Header.Peek("Ce-Causationid")); got != encoded {
+			t.Errorf("causationid %s", got)
+		}
+	})
+}
+
+func TestRepeatedHeader(t *testing.T) {
+	posted(t, binary, request, func(c *fiber.Ctx) {
+		c.Request().Header.Add("ce-id", "2")
+		if _, problem := readEvent(c, false); problem == nil || problem.Field != "id" || problem.Status != 400 {
+			t.Errorf("%v", problem)
+		}
 	})
 }

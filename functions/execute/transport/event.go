@@ -18,6 +18,7 @@ import (
 	"go.opentelemetry.io/otel/trace"
 
 	"github.com/preheat-dev/preheat/api/execution"
+	"github.com/preheat-dev/preheat/functions/execute/ceheader"
 	"github.com/preheat-dev/preheat/functions/server"
 )
 
@@ -32,7 +33,7 @@ func (t *Transport) executeEvent(c *fiber.Ctx) error {
 		return execution.NewProblem(execution.ProblemUnsupportedMedia, "Batches of events are not taken: send one event at a time.")
 	case format.IsFormat(media) && !structured:
 		return execution.NewProblem(execution.ProblemUnsupportedMedia, "Events are taken in the JSON format only.")
-	case !structured && len(headerAttributes(c)) == 0:
+	case !structured && !isEvent(c):
 		if err := server.RequireJSON(c); err != nil {
 			return err
 		}
@@ -127,6 +128,7 @@ func sendEvent(c *fiber.Ctx, e *cloudevent.Event, structured bool) error {
 	if err := cehttp.WriteResponseWriter(mode(ctx), (*binding.EventMessage)(e), http.StatusOK, w); err != nil {
 		return fmt.Errorf("encoding the completed event: %w", err)
 	}
+	ceheader.EncodeAll(w.header)
 	for name, values := range w.header {
 		c.Set(name, values[0])
 	}

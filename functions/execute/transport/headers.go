@@ -1,0 +1,40 @@
+package transport
+
+import (
+	"github.com/gofiber/fiber/v2"
+
+	"github.com/preheat-dev/preheat/api/execution"
+	"github.com/preheat-dev/preheat/functions/execute/ceheader"
+)
+
+// isEvent reports whether c has an attribute of an event among its headers.
+func isEvent(c *fiber.Ctx) bool {
+	found := false
+	c.Request().Header.VisitAll(func(name, _ []byte) { found = found || ceheader.Attribute(string(name)) != "" })
+	return found
+}
+
+// headerAttributes are the attributes of an event in binary mode, but for its
+// data's content type.
+func headerAttributes(c *fiber.Ctx) (map[string]string, *execution.Problem) {
+	attributes := map[string]string{}
+	var problem *execution.Problem
+	c.Request().Header.VisitAll(func(header, value []byte) {
+		name := ceheader.Attribute(string(header))
+		if name == "" || problem != nil {
+			return
+		}
+		text, ok := ceheader.Decode(string(value))
+		_, repeated := attributes[name]
+		switch {
+		case name == "datacontenttype":
+			problem = badAttribute(name, "In binary mode the content type of the data is the Content-Type header.")
+		case repeated:
+			problem = badAttribute(clip(name), "The attribute is there twice.")
+		case !ok:
+			problem = badAttribute(clip(name), "The value is not UTF-8 with percent encoding.")
+		}
+		attributes[name] = text
+	})
+	return attributes, problem
+}
