@@ -15,8 +15,12 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// base is the name under which schemas refer to the document.
-const base = "http://localhost/openapi.json"
+// folder holds documents, and base is the name under which schemas refer to
+// the one that they are in.
+const (
+	folder = "http://localhost/"
+	base   = folder + "this.json"
+)
 
 // Document is a parsed document. It is safe for use by several goroutines.
 type Document struct {
@@ -29,6 +33,34 @@ type Document struct {
 
 // Parse reads a document in YAML.
 func Parse(text []byte) (*Document, error) {
+	root, err := read(text)
+	if err != nil {
+		return nil, err
+	}
+	d := &Document{root: root, compiler: jsonschema.NewCompiler(), compiled: map[string]*jsonschema.Schema{}}
+	d.compiler.DefaultDraft(jsonschema.Draft2020)
+	d.compiler.AssertFormat()
+	d.compiler.AssertContent()
+	if err := d.compiler.AddResource(base, root); err != nil {
+		return nil, fmt.Errorf("openapi: %w", err)
+	}
+	return d, nil
+}
+
+// AddNeighbour adds another document in YAML, to which schemas may refer by a
+// file name. It must be called before any schema is used.
+func (d *Document) AddNeighbour(name string, text []byte) error {
+	root, err := read(text)
+	if err != nil {
+		return err
+	}
+	if err := d.compiler.AddResource(folder+name, root); err != nil {
+		return fmt.Errorf("openapi: %w", err)
+	}
+	return nil
+}
+
+func read(text []byte) (map[string]any, error) {
 	converted, err := yaml.YAMLToJSONStrict(text)
 	if err != nil {
 		return nil, fmt.Errorf("openapi: %w", err)
@@ -42,14 +74,7 @@ func Parse(text []byte) (*Document, error) {
 		return nil, errors.New("openapi: the document is not an object")
 	}
 	closeSchemas(root)
-	d := &Document{root: root, compiler: jsonschema.NewCompiler(), compiled: map[string]*jsonschema.Schema{}}
-	d.compiler.DefaultDraft(jsonschema.Draft2020)
-	d.compiler.AssertFormat()
-	d.compiler.AssertContent()
-	if err := d.compiler.AddResource(base, root); err != nil {
-		return nil, fmt.Errorf("openapi: %w", err)
-	}
-	return d, nil
+	return root, nil
 }
 
 // closeSchemas refuses the members that a schema does not list, where it
