@@ -57,9 +57,9 @@ func TestSend(t *testing.T) {
 	s := start(t, Config{URL: web.URL, Overrides: `{"extensions":{"team":"blue"}}`})
 	e := completed(t, "one", "1")
 	s.Send(e)
-	s.Send(completed(t, "two", "2"))
+	s.Send(completed(t, "nº 2", "2"))
 	s.Close(t.Context())
-	for _, want := range []struct{ id, body string }{{"one", `{"stdout":"1"}`}, {"two", `{"stdout":"2"}`}} {
+	for _, want := range []struct{ id, body string }{{"one", `{"stdout":"1"}`}, {"n%C2%BA%202", `{"stdout":"2"}`}} {
 		g := <-seen
 		if g.header.Get("Ce-Id") != want.id || g.header.Get("Ce-Team") != "blue" || g.body != want.body {
 			t.Errorf("the sink got %v %s, want %s %s of team blue", g.header, g.body, want.id, want.body)

@@ -1,76 +1,47 @@
 package transport
 
 import (
-	"bytes"
-	"encoding/base64"
 	"errors"
-	"io"
 	"maps"
 	"mime"
-	"net/http"
 	"slices"
-	"strconv"
 	"strings"
+	"time"
 	"unicode"
 
-	"github.com/cloudevents/sdk-go/v2/binding"
 	cloudevent "github.com/cloudevents/sdk-go/v2/event"
-	cehttp "github.com/cloudevents/sdk-go/v2/protocol/http"
 	"github.com/cloudevents/sdk-go/v2/types"
-	"github.com/go-json-experiment/json/jsontext"
 	"github.com/gofiber/fiber/v2"
 
 	"github.com/preheat-dev/preheat/api/execution"
-	"github.com/preheat-dev/preheat/functions/execute/ceheader"
 )
 
-// Members of a structured event that are not attributes.
-const (
-	memberData       = "data"
-	memberDataBase64 = "data_base64"
-)
+// received is an event as it came. The values of attributes are in their string
+// encoding.
+type received struct {
+	attributes map[string]string
+	// typed are the extensions that are not strings.
+	typed map[string]any
+	data  []byte
+}
 
-// readEvent reads the event that c carries. What is wrong with it is found
-// before the SDK reads it, so that the problem can name the attribute.
+// readEvent reads the event that c carries. The SDK's reader would not name the
+// attribute that is wrong, and refuses some of what is right.
 func readEvent(c *fiber.Ctx, structured bool) (*cloudevent.Event, *execution.Problem) {
-	body, header := c.BodyRaw(), http.Header{}
-	media := c.Get(fiber.HeaderContentType)
-	if media != "" {
-		header.Set(fiber.HeaderContentType, media)
-	}
-	var attributes map[string]string
-	var problem *execution.Problem
+	read := readBinary
 	if structured {
-		if attributes, problem = memberAttributes(body); problem != nil {
-			return nil, problem
-		}
-		// The SDK takes white space before data_base64 for a part of it.
-		compact := jsontext.Value(bytes.Clone(body))
-		if err := compact.Compact(); err != nil {
-			return nil, execution.NewProblem(execution.ProblemMalformed, "The event is not valid JSON.")
-		}
-		body = compact
-	} else {
-		if attributes, problem = headerAttributes(c); problem != nil {
-			return nil, problem
-		}
-		for name, value := range attributes {
-			header.Set(ceheader.Prefix+name, value)
-		}
-		if media != "" {
-			attributes["datacontenttype"] = media
-		}
+		read = readStructured
 	}
-	if problem := checkAttributes(attributes); problem != nil {
+	r, problem := read(c)
+	if problem != nil {
 		return nil, problem
 	}
-	message := cehttp.NewMessage(header, io.NopCloser(bytes.NewReader(body)))
-	e, err := binding.ToEvent(c.Context(), message)
-	if err == nil {
-		err = e.Validate()
+	if problem := checkAttributes(r.attributes); problem != nil {
+		return nil, problem
 	}
+	e := r.event()
 	var invalid cloudevent.ValidationError
-	switch {
+	switch err := e.Validate(); {
 	case errors.As(err, &invalid):
 		return nil, badAttribute(slices.Min(slices.Collect(maps.Keys(invalid))), "It is not as CloudEvents wants it.")
 	case err != nil:
@@ -81,65 +52,46 @@ func readEvent(c *fiber.Ctx, structured bool) (*cloudevent.Event, *execution.Pro
 	return e, nil
 }
 
+// event makes an event of what checkAttributes has found good. What the SDK
+// does not take it tells when it validates the event.
+func (r *received) event() *cloudevent.Event {
+	e := cloudevent.New()
+	for name, value := range r.attributes {
+		switch name {
+		case "specversion":
+		case "id":
+			e.SetID(value)
+		case "source":
+			e.SetSource(value)
+		case "type":
+			e.SetType(value)
+		case "subject":
+			e.SetSubject(value)
+		case "dataschema":
+			e.SetDataSchema(value)
+		case "datacontenttype":
+			e.SetDataContentType(value)
+		case "time":
+			at, _ := parseTime(value)
+			e.SetTime(at)
+		default:
+			e.SetExtension(name, value)
+		}
+	}
+	for name, value := range r.typed {
+		e.SetExtension(name, value)
+	}
+	e.DataEncoded = r.data
+	return &e
+}
+
+// parseTime reads a time as RFC 3339 has it, whose letters may be small.
+func parseTime(text string) (time.Time, error) { return types.ParseTime(strings.ToUpper(text)) }
+
 func badAttribute(name, detail string) *execution.Problem {
 	p := execution.NewProblem(execution.ProblemMalformed, "%s", detail)
 	p.Field = name
 	return p
-}
-
-// memberAttributes are the attributes of an event in structured mode. They,
-// and the data, are of the right JSON types.
-func memberAttributes(body []byte) (map[string]string, *execution.Problem) {
-	members, problem := execution.DecodeObject(body)
-	if problem != nil {
-		return nil, problem
-	}
-	if members[memberDataBase64] != nil && members[memberData] != nil {
-		return nil, badAttribute(memberDataBase64, "The event has data twice.")
-	}
-	attributes := map[string]string{}
-	for name, value := range members {
-		switch {
-		case name == memberData:
-		case name == memberDataBase64 && value.Kind() == 'n': // it is no attribute, which might be null
-			return nil, badAttribute(name, "The value is not base64.")
-		case name != strings.ToLower(name):
-			return nil, badAttribute(clip(name), "The name of an attribute has lower-case letters and digits only.")
-		case value.Kind() == 'n':
-		case value.Kind() == '"':
-			text, err := jsontext.AppendUnquote(nil, value)
-			if err != nil {
-				return nil, badAttribute(clip(name), "The value is not a string.")
-			}
-			attributes[name] = string(text)
-		case isExtension(name) && isScalar(value):
-			attributes[name] = string(value)
-		default:
-			return nil, badAttribute(clip(name), "The value is not of a type that CloudEvents knows.")
-		}
-	}
-	if text, ok := attributes[memberDataBase64]; ok {
-		if _, err := base64.StdEncoding.DecodeString(text); err != nil {
-			return nil, badAttribute(memberDataBase64, "The value is not base64.")
-		}
-		delete(attributes, memberDataBase64)
-	}
-	return attributes, nil
-}
-
-// isScalar reports whether value is what an extension may be beside a string:
-// a boolean or a whole number of 32 bits.
-func isScalar(value jsontext.Value) bool {
-	_, err := strconv.ParseInt(string(value), 10, 32)
-	return err == nil || value.Kind() == 't' || value.Kind() == 'f'
-}
-
-func isExtension(name string) bool {
-	switch name {
-	case "specversion", "id", "source", "type", "subject", "time", "datacontenttype", "dataschema", memberDataBase64:
-		return false
-	}
-	return true
 }
 
 // checkAttributes reports the first attribute that keeps an event from being
@@ -161,7 +113,7 @@ func checkAttributes(attributes map[string]string) *execution.Problem {
 		return badAttribute("source", "The value is not a URI reference.")
 	}
 	if text, ok := attributes["time"]; ok {
-		if _, err := types.ParseTime(text); err != nil {
+		if _, err := parseTime(text); err != nil {
 			return badAttribute("time", "The value is not a time as RFC 3339 writes it.")
 		}
 	}

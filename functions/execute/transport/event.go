@@ -26,13 +26,15 @@ import (
 // type it is, or a request as plain JSON. An event is answered with a
 // completed event, unless a stream was asked for.
 func (t *Transport) executeEvent(c *fiber.Ctx) error {
-	media, _, _ := mime.ParseMediaType(c.Get(fiber.HeaderContentType))
+	media, params, _ := mime.ParseMediaType(c.Get(fiber.HeaderContentType))
 	structured := media == execution.MediaCloudEvent
 	switch {
 	case media == cloudevent.ApplicationCloudEventsBatchJSON:
 		return execution.NewProblem(execution.ProblemUnsupportedMedia, "Batches of events are not taken: send one event at a time.")
 	case format.IsFormat(media) && !structured:
 		return execution.NewProblem(execution.ProblemUnsupportedMedia, "Events are taken in the JSON format only.")
+	case structured && params["charset"] != "" && !strings.EqualFold(params["charset"], "utf-8"):
+		return execution.NewProblem(execution.ProblemUnsupportedMedia, "JSON must be in UTF-8, not in %.64q.", params["charset"])
 	case !structured && !isEvent(c):
 		if err := server.RequireJSON(c); err != nil {
 			return err

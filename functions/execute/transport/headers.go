@@ -1,6 +1,9 @@
 package transport
 
 import (
+	"bytes"
+	"strings"
+
 	"github.com/gofiber/fiber/v2"
 
 	"github.com/preheat-dev/preheat/api/execution"
@@ -14,10 +17,10 @@ func isEvent(c *fiber.Ctx) bool {
 	return found
 }
 
-// headerAttributes are the attributes of an event in binary mode, but for its
-// data's content type.
-func headerAttributes(c *fiber.Ctx) (map[string]string, *execution.Problem) {
-	attributes := map[string]string{}
+// readBinary reads an event in binary mode. Nothing of it is c's own, whose
+// memory is used again.
+func readBinary(c *fiber.Ctx) (*received, *execution.Problem) {
+	r := &received{attributes: map[string]string{}, data: bytes.Clone(c.BodyRaw())}
 	var problem *execution.Problem
 	c.Request().Header.VisitAll(func(header, value []byte) {
 		name := ceheader.Attribute(string(header))
@@ -25,7 +28,7 @@ func headerAttributes(c *fiber.Ctx) (map[string]string, *execution.Problem) {
 			return
 		}
 		text, ok := ceheader.Decode(string(value))
-		_, repeated := attributes[name]
+		_, repeated := r.attributes[name]
 		switch {
 		case name == "datacontenttype":
 			problem = badAttribute(name, "In binary mode the content type of the data is the Content-Type header.")
@@ -34,7 +37,10 @@ func headerAttributes(c *fiber.Ctx) (map[string]string, *execution.Problem) {
 		case !ok:
 			problem = badAttribute(clip(name), "The value is not UTF-8 with percent encoding.")
 		}
-		attributes[name] = text
+		r.attributes[name] = text
 	})
-	return attributes, problem
+	if media := c.Get(fiber.HeaderContentType); media != "" {
+		r.attributes["datacontenttype"] = strings.Clone(media)
+	}
+	return r, problem
 }
