@@ -59,7 +59,8 @@ func TestProblems(t *testing.T) {
 // CASES.md W7: without a sandbox everything is told to come back later, with
 // nothing else changed.
 func TestNoSandbox(t *testing.T) {
-	p := product.Start(t, "PREHEAT_POOL_SIZE=1", "PREHEAT_JAVASCRIPT_POOL_SIZE=0", "PREHEAT_MAX_SANDBOXES=1", "PREHEAT_QUEUE_TIMEOUT=200ms")
+	p := product.Start(t, "PREHEAT_POOL_SIZE=1", "PREHEAT_JAVASCRIPT_POOL_SIZE=0", "PREHEAT_MAX_SANDBOXES=1",
+		"PREHEAT_QUEUE_TIMEOUT=200ms", "PREHEAT_EVENT_QUEUE_TIMEOUT=200ms")
 	busy, end := occupy(t, p)
 	request := `{"language": "python", "code": "print(1)"}`
 	event := `{"specversion": "1.0", "id": "1", "source": "/s", "type": "t", "data": ` + request + `}`
