@@ -85,6 +85,7 @@ func run() (err error) {
 	if err != nil {
 		return err
 	}
+	web.Documents()
 	events.Register(web.App())
 	talk.Register(web.App())
 

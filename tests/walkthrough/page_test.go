@@ -58,6 +58,12 @@ func TestChatUI(t *testing.T) {
 	if pools := s.run("curl -s $URL/v1/pools"); !strings.Contains(pools, poolName) {
 		t.Errorf("the pools are %s", pools)
 	}
+	for _, document := range []string{"openapi: 3.1", "asyncapi: 3.0"} {
+		kind, _, _ := strings.Cut(document, ":")
+		if text := s.quiet("curl -s $URL/" + kind + ".yaml"); !strings.Contains(text, document) {
+			t.Errorf("/%s.yaml is %.200s", kind, text)
+		}
+	}
 	// Which model answers is for the chat behind it to say.
 	if status := s.run("curl -s $URL/v1/chat/status"); !strings.Contains(status, `"demo":true`) {
 		t.Errorf("the status is %s", status)

@@ -4,13 +4,12 @@
 //
 //	POST /v1/sandbox/execute   a Request as JSON, a Result or a stream back
 //	POST /                     the same as an event, or as plain JSON
-//	GET  /v1/languages, /v1/limits, /v1/pools, /openapi.yaml, /asyncapi.yaml
+//	GET  /v1/languages, /v1/limits, /v1/pools
 //	GET  /healthz, /readyz, /metrics
 package transport
 
 import (
 	"net/http"
-	"slices"
 	"sync"
 
 	"github.com/gofiber/fiber/v2"
@@ -82,8 +81,6 @@ func (t *Transport) Register(r fiber.Router) {
 	r.Get("/v1/languages", t.languages)
 	r.Get("/v1/limits", t.limits)
 	r.Get("/v1/pools", t.pools)
-	r.Get("/openapi.yaml", document(execution.OpenAPI()))
-	r.Get("/asyncapi.yaml", document(execution.AsyncAPI()))
 	r.Get("/healthz", healthy)
 	r.Get("/readyz", t.ready)
 	r.Get("/metrics", adaptor.HTTPHandler(t.metrics))
@@ -97,14 +94,6 @@ func (t *Transport) languages(c *fiber.Ctx) error {
 func (t *Transport) limits(c *fiber.Ctx) error {
 	c.Set(fiber.HeaderCacheControl, "no-store")
 	return c.JSON(t.executor.Limits())
-}
-
-// document serves a document in YAML.
-func document(text []byte) fiber.Handler {
-	return func(c *fiber.Ctx) error {
-		c.Set(fiber.HeaderContentType, "application/yaml")
-		return c.Send(slices.Clone(text))
-	}
 }
 
 func healthy(c *fiber.Ctx) error { return c.JSON(fiber.Map{"status": "ok"}) }
