@@ -37,8 +37,8 @@ build() {
 save() { # NAME REFERENCE
   rm -f "$out/$1.tar.new"
   case $tool in
-  buildah) engine push -q "$2" "oci-archive:$out/$1.tar.new:$2" ;;
-  podman) engine save -q --format oci-archive -o "$out/$1.tar.new" "$2" ;;
+  buildah) engine push -q --disable-compression "$2" "oci-archive:$out/$1.tar.new:$2" ;;
+  podman) engine save -q --uncompressed --format oci-archive -o "$out/$1.tar.new" "$2" ;;
   docker) engine save -o "$out/$1.tar.new" "$2" ;; # in OCI layout, as of version 25
   esac
   mv "$out/$1.tar.new" "$out/$1.tar"
