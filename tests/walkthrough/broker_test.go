@@ -9,6 +9,7 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/preheat-dev/preheat/api/execution"
 )
@@ -17,6 +18,8 @@ import (
 type broker struct {
 	s   *shell
 	url string
+	// source is another one in each run, whose events are so no duplicates.
+	source string
 }
 
 // events installs the Broker, its Triggers and the consumers.
@@ -35,7 +38,7 @@ func (s *shell) events() *broker {
 	s.run("kubectl wait -n " + functions + " --timeout=80s --for=condition=Ready broker/default trigger/execute trigger/results")
 	s.run("kubectl rollout status -n " + functions + " --timeout=80s deployment/results")
 	s.run("kubectl rollout status -n " + functions + " --timeout=80s deployment/dead-letters")
-	return &broker{s, s.forward("knative-eventing", "broker-ingress") + "/" + functions + "/default"}
+	return &broker{s, s.forward("knative-eventing", "broker-ingress") + "/" + functions + "/default", fmt.Sprintf("/walkthrough/%d", time.Now().UnixNano())}
 }
 
 // send sends a requested event whose data is as it stands.
@@ -45,7 +48,7 @@ func (b *broker) send(ctx context.Context, id, data string) error {
 		return err
 	}
 	for name, value := range map[string]string{
-		"Ce-Specversion": "1.0", "Ce-Id": id, "Ce-Source": "/walkthrough", "Ce-Type": execution.TypeRequested, "Content-Type": execution.MediaJSON,
+		"Ce-Specversion": "1.0", "Ce-Id": id, "Ce-Source": b.source, "Ce-Type": execution.TypeRequested, "Content-Type": execution.MediaJSON,
 	} {
 		req.Header.Set(name, value)
 	}
@@ -66,6 +69,23 @@ func (b *broker) mustSend(id, data string) {
 	if err := b.send(b.s.t.Context(), id, data); err != nil {
 		b.s.t.Fatalf("event %s: %v", id, err)
 	}
+}
+
+// post sends an event and does not wait: a Broker that keeps its events in
+// memory answers when they have been delivered, or given up.
+func (b *broker) post(id, data string) {
+	t := b.s.t
+	t.Helper()
+	t.Logf("event %s: %s", id, data)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), 4*patience)
+	sent := make(chan error, 1)
+	go func() { sent <- b.send(ctx, id, data) }()
+	t.Cleanup(func() {
+		defer cancel()
+		if err := <-sent; err != nil {
+			t.Errorf("event %s: %v", id, err)
+		}
+	})
 }
 
 // displayed is an event in a consumer's log.
@@ -123,27 +143,66 @@ func request(t *testing.T, language, code string) string {
 	return string(text)
 }
 
-// answered counts execute's answers to events, by status, as its Pods have
-// logged them.
-func (s *shell) answered() map[int]int {
-	s.t.Helper()
-	counts := map[int]int{}
-	logs := s.quiet("kubectl logs -n " + functions + " -l serving.knative.dev/service=execute -c user-container --tail=-1 --max-log-requests=30")
-	for line := range strings.Lines(logs) {
-		var entry struct {
-			Msg, Path string
-			Status    int
-		}
-		if json.Unmarshal([]byte(line), &entry) == nil && entry.Msg == "request" && entry.Path == "/" {
-			counts[entry.Status]++
-		}
-	}
-	return counts
+// tally counts execute's answers to events from one moment on, by status, as
+// its Pods have logged them. What a Pod had logged when it was last seen counts.
+type tally struct {
+	s            *shell
+	before, last map[string]map[int]int // by Pod
 }
 
-// eventClaims counts the claims that events have made: one each, however often
-// they were delivered.
-func (s *shell) eventClaims() int {
+func (s *shell) tally() *tally {
 	s.t.Helper()
-	return strings.Count(s.quiet("kubectl get sandboxclaims -n "+sandboxes+" -o name"), "/event-")
+	t := &tally{s: s, last: map[string]map[int]int{}}
+	t.update()
+	t.before, t.last = t.last, map[string]map[int]int{}
+	return t
+}
+
+func (t *tally) update() {
+	t.s.t.Helper()
+	const of = " -n " + functions + " "
+	for _, pod := range strings.Fields(t.s.quiet("kubectl get pods" + of + "-l serving.knative.dev/service=execute -o name")) {
+		logs, err := t.s.try("kubectl logs" + of + pod + " -c user-container --tail=-1")
+		if err != nil {
+			continue // it starts or has gone
+		}
+		counts := map[int]int{}
+		for line := range strings.Lines(logs) {
+			var entry struct {
+				Msg, Path string
+				Status    int
+			}
+			if json.Unmarshal([]byte(line), &entry) == nil && entry.Msg == "request" && entry.Path == "/" {
+				counts[entry.Status]++
+			}
+		}
+		t.last[pod] = counts
+	}
+}
+
+func (t *tally) count(status int) int {
+	n := 0
+	for pod, counts := range t.last {
+		n += counts[status] - t.before[pod][status]
+	}
+	return n
+}
+
+// eventClaims counts the claims that events have made since a time: one each,
+// however often they were delivered.
+func (s *shell) eventClaims(since time.Time) int {
+	s.t.Helper()
+	n := 0
+	for line := range strings.Lines(s.quiet("kubectl get sandboxclaims -n " + sandboxes + ` -o jsonpath='{range .items[*]}{.metadata.name} {.metadata.creationTimestamp}{"\n"}{end}'`)) {
+		name, created, _ := strings.Cut(strings.TrimSpace(line), " ")
+		at, err := time.Parse(time.RFC3339, created)
+		if err != nil {
+			s.t.Fatalf("claim %q: %v", line, err)
+		}
+		// Times of Kubernetes have whole seconds.
+		if strings.HasPrefix(name, "event-") && !at.Before(since.Truncate(time.Second)) {
+			n++
+		}
+	}
+	return n
 }

@@ -27,7 +27,7 @@ func TestEvents(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			sub := *s
 			sub.t = t
-			test.run(&sub, &broker{&sub, b.url})
+			test.run(&sub, &broker{&sub, b.url, b.source})
 		})
 	}
 }
@@ -68,7 +68,7 @@ func (s *shell) deadLetter(id, code string) {
 
 func eventComesAgain(s *shell, b *broker) {
 	const times = 5
-	before := s.eventClaims()
+	began := time.Now()
 	data := request(s.t, "python", "import uuid; print(uuid.uuid4())")
 	for range times {
 		b.mustSend("again", data)
@@ -79,7 +79,7 @@ func eventComesAgain(s *shell, b *broker) {
 			s.t.Errorf("sandboxes %s and %s have both run it", d.subject, all[0].subject)
 		}
 	}
-	if n := s.eventClaims() - before; n != 1 {
+	if n := s.eventClaims(began); n != 1 {
 		s.t.Errorf("%d claims for one event", n)
 	}
 }
@@ -134,22 +134,24 @@ func eventIsSentAgain(s *shell, b *broker) {
 			s.t.Errorf("with a warm sandbox left: %+v", r)
 		}
 	}
-	before := s.answered()[429]
-	b.mustSend("drained", request(s.t, "python", "print('at last')"))
-	s.eventually("the event is refused twice", func() bool { return s.answered()[429] >= before+2 })
+	answers := s.tally()
+	b.post("drained", request(s.t, "python", "print('at last')"))
+	s.eventually("the event is refused twice", func() bool { answers.update(); return answers.count(429) >= 2 })
 	s.run(scale + "2")
 	if got := s.of("results", "drained", 1)[0]; !strings.Contains(got.text, `"at last\n"`) {
 		s.t.Errorf("the result is\n%s", got.text)
 	}
-	s.t.Logf("refused %d times on the way", s.answered()[429]-before)
+	answers.update()
+	s.t.Logf("refused %d times on the way", answers.count(429))
 }
 
-// executeDies kills execute while it runs an event's program. Nobody knows what
-// that has done, so it is not run again; what comes meanwhile is.
+// executeDies kills execute while it runs an event's program, which is not run
+// again: it was cancelled if execute could still say so, else it is a dead
+// letter. What comes meanwhile is run.
 func executeDies(s *shell, b *broker) {
 	s.full(2)
-	before := s.eventClaims()
-	b.mustSend("dies", request(s.t, "python", "import time; time.sleep(60)"))
+	began := time.Now()
+	b.post("dies", request(s.t, "python", "import time; time.sleep(60)"))
 	s.eventually("the program runs", func() bool {
 		return s.quiet("kubectl get pods -n "+sandboxes+" -l sandbox.preheat.dev/state=claimed -o name") != ""
 	})
@@ -158,8 +160,21 @@ func executeDies(s *shell, b *broker) {
 	if got := s.of("results", "survives", 1)[0]; !strings.Contains(got.text, `"after all\n"`) {
 		s.t.Errorf("the result is\n%s", got.text)
 	}
-	s.deadLetter("dies", "410")
-	if n := s.eventClaims() - before; n != 2 {
+	s.eventually("the other event has its end", func() bool {
+		for consumer, end := range map[string]string{"results": `"status": "cancelled"`, "dead-letters": "knativeerrorcode: 410"} {
+			for _, d := range s.shown(consumer) {
+				if d.cause == "dies" {
+					if !strings.Contains(d.text, end) {
+						s.t.Errorf("it ends as\n%s", d.text)
+					}
+					s.t.Logf("it ends with %s", end)
+					return true
+				}
+			}
+		}
+		return false
+	})
+	if n := s.eventClaims(began); n != 2 {
 		s.t.Errorf("%d claims for two events", n)
 	}
 	s.full(2)
