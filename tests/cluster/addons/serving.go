@@ -52,6 +52,10 @@ func serving(ctx context.Context) (crds, core string, err error) {
 
 var koImage = regexp.MustCompile(`ko://knative\.dev/(serving|eventing)/cmd/([a-z_/-]+)`)
 
+// cpuRequest is what a program of Knative's asks for, sized for a cluster of many
+// users: together most of a small machine, which would be left for no sandbox.
+var cpuRequest = regexp.MustCompile(`(requests:\n +cpu: )\d+m\b`)
+
 // manifest joins the files that match patterns of the form MODULE:GLOB.
 func manifest(dirs map[string]string, patterns []string) (string, error) {
 	var out strings.Builder
@@ -73,7 +77,8 @@ func manifest(dirs map[string]string, patterns []string) (string, error) {
 			out.Write(data)
 		}
 	}
-	return koImage.ReplaceAllStringFunc(out.String(), func(s string) string {
+	text := cpuRequest.ReplaceAllString(out.String(), "${1}10m")
+	return koImage.ReplaceAllStringFunc(text, func(s string) string {
 		m := koImage.FindStringSubmatch(s)
 		if m[1] == "eventing" {
 			return eventingImage(m[2])

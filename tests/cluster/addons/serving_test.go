@@ -10,6 +10,7 @@ func TestManifest(t *testing.T) {
 	dir := t.TempDir()
 	for name, text := range map[string]string{
 		"a.yaml": "image: ko://knative.dev/serving/cmd/queue\n", "b.yaml": "value: \"ko://knative.dev/serving/cmd/activator\"\n", "c.txt": "no\n",
+		"e.yaml": "requests:\n  cpu: 300m\n  memory: 60Mi\nlimits:\n  cpu: 1000m\n",
 		"d.yaml": "image: ko://knative.dev/eventing/cmd/in_memory/channel_controller\n",
 	} {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
@@ -22,7 +23,8 @@ func TestManifest(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := "---\nimage: dev.local/cluster/knative-queue:1\n---\nvalue: \"dev.local/cluster/knative-activator:1\"\n" +
-		"---\nimage: dev.local/cluster/knative-eventing-in-memory-channel-controller:1\n"
+		"---\nimage: dev.local/cluster/knative-eventing-in-memory-channel-controller:1\n" +
+		"---\nrequests:\n  cpu: 10m\n  memory: 60Mi\nlimits:\n  cpu: 1000m\n"
 	if got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}
