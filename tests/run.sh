@@ -5,7 +5,7 @@
 set -euo pipefail
 
 cd "$(dirname "$0")/.."
-steps=${STEPS:-"deps build lint generated unit page e2e load browser bench cluster"}
+steps=${STEPS:-"deps build lint generated unit page e2e load browser bench cluster walkthrough"}
 logs=build/logs
 mkdir -p "$logs"
 started=$SECONDS

@@ -13,18 +13,18 @@ import (
 	"github.com/preheat-dev/preheat/tests/bench/table"
 )
 
-// latency runs print(1) n times, some at once, on a pool that is full each time.
-func (c *cluster) latency(ctx context.Context, name string, to endpoint, n, atOnce int, size int32) ([]table.Row, error) {
+// rest is how long nothing happens before each measurement of a latency.
+const rest = 300 * time.Millisecond
+
+// latency runs print(1) n times, some at once, on a pool that is full each time
+// and has nothing left to do.
+func (c *cluster) latency(ctx context.Context, name string, to endpoint, n, atOnce int) ([]table.Row, error) {
 	var took []time.Duration
 	for len(took) < n {
-		// One at a time leaves the pool nearly full; many at once wait for it.
-		need := size - 1
-		if atOnce > 1 {
-			need = size
-		}
-		if err := c.warm(ctx, need); err != nil {
+		if err := c.settled(ctx); err != nil {
 			return nil, err
 		}
+		time.Sleep(rest)
 		batch, err := together(atOnce, func() error { return to.run(ctx) })
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", name, err)

@@ -25,7 +25,7 @@ func main() {
 
 func run() error {
 	out := flag.String("out", "build/bench/cluster.json", "where to write the figures")
-	n := flag.Int("n", 200, "requests for each latency")
+	n := flag.Int("n", 40, "requests for each latency")
 	size := flag.Int("pool", 20, "size of the pool")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
@@ -55,13 +55,13 @@ func (c *cluster) measure(ctx context.Context, n int, size int32) (_ []table.Row
 	var all []table.Row
 	for _, take := range []func() ([]table.Row, error){
 		func() ([]table.Row, error) {
-			return c.latency(ctx, "print(1) inside the cluster, alone", c.inside, n, 1, size)
+			return c.latency(ctx, "print(1) inside the cluster, alone", c.inside, n, 1)
 		},
 		func() ([]table.Row, error) {
-			return c.latency(ctx, "print(1) inside the cluster, 10 at once", c.inside, n, 10, size)
+			return c.latency(ctx, "print(1) inside the cluster, 10 at once", c.inside, n, 10)
 		},
 		func() ([]table.Row, error) {
-			return c.latency(ctx, "print(1) through the Knative route, alone", c.route, n, 1, size)
+			return c.latency(ctx, "print(1) through the Knative route, alone", c.route, n, 1)
 		},
 		func() ([]table.Row, error) { return c.refill(ctx, size) },
 		func() ([]table.Row, error) { return c.sustained(ctx, n) },
