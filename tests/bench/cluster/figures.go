@@ -73,17 +73,19 @@ const clients = 8
 
 // parts are the slices of the sustained measurements, so that both see the same
 // machine.
-const parts = 4
+const parts = 2
 
 // sustained measures how many executions end in a second when there are always
 // more, beside how many bare Pods of the same image the cluster makes, starts
-// and deletes meanwhile: the pool's refill decides.
-func (c *cluster) sustained(ctx context.Context, n int) ([]table.Row, error) {
+// and deletes in between: the pool's refill decides, since each part takes the
+// pool three times over.
+func (c *cluster) sustained(ctx context.Context, size int32) ([]table.Row, error) {
 	var ours, theirs []time.Duration
 	var ourTime, theirTime time.Duration
+	n := 3 * int(size)
 	for range parts {
 		began := time.Now()
-		took, err := again(clients, n/parts, func() error {
+		took, err := again(clients, n, func() error {
 			err := c.inside.run(ctx)
 			for errors.Is(err, errBusy) { // a client that is refused comes again
 				err = c.inside.run(ctx)
@@ -98,7 +100,7 @@ func (c *cluster) sustained(ctx context.Context, n int) ([]table.Row, error) {
 			return nil, err
 		}
 		began = time.Now()
-		if took, err = again(clients, n/parts, func() error { return c.bare(ctx) }); err != nil {
+		if took, err = again(clients, n, func() error { return c.bare(ctx) }); err != nil {
 			return nil, fmt.Errorf("bare Pods: %w", err)
 		}
 		theirs, theirTime = append(theirs, took...), theirTime+time.Since(began)

@@ -64,7 +64,7 @@ func (c *cluster) measure(ctx context.Context, n int, size int32) (_ []table.Row
 			return c.latency(ctx, "print(1) through the Knative route, alone", c.route, n, 1)
 		},
 		func() ([]table.Row, error) { return c.refill(ctx, size) },
-		func() ([]table.Row, error) { return c.sustained(ctx, n) },
+		func() ([]table.Row, error) { return c.sustained(ctx, size) },
 		func() ([]table.Row, error) { return c.writes(ctx, 20, size) },
 		func() ([]table.Row, error) { return c.fromZero(ctx) },
 	} {

@@ -29,19 +29,13 @@ func (c *cluster) fromZero(ctx context.Context) (_ []table.Row, err error) {
 		_, resetErr := c.annotate(context.WithoutCancel(ctx), was)
 		err = errors.Join(err, resetErr)
 	}()
-	const times = 5
+	const times = 3
 	var took []time.Duration
 	for range times {
 		err := c.until(ctx, "execute is at zero", func() (bool, error) {
-			list, err := c.kube.AppsV1().Deployments(functions).List(ctx, metav1.ListOptions{LabelSelector: "serving.knative.dev/service=execute"})
-			if err != nil {
-				return false, err
-			}
-			replicas := int32(0)
-			for _, d := range list.Items {
-				replicas += *d.Spec.Replicas
-			}
-			return replicas == 0, nil
+			// A Pod that ends still serves for a while.
+			list, err := c.kube.CoreV1().Pods(functions).List(ctx, metav1.ListOptions{LabelSelector: "serving.knative.dev/service=execute"})
+			return err == nil && len(list.Items) == 0, err
 		})
 		if err != nil {
 			return nil, err
