@@ -38,6 +38,8 @@ type memory struct {
 	deleted map[string]bool
 	// warm holds the sandboxes that have been seen warm.
 	warm map[string]bool
+	// claimed holds when a claimed sandbox was first seen to be so.
+	claimed map[string]time.Time
 	// bound holds the sandboxes of claims, by the claim's UID.
 	bound map[types.UID]string
 	// orphans holds when a claimed sandbox was first seen without its claim.
@@ -59,7 +61,7 @@ type memory struct {
 func newMemory() *memory {
 	return &memory{
 		made: map[string]time.Time{}, born: map[string]refill{}, moved: map[string]plan.Phase{},
-		deleted: map[string]bool{}, warm: map[string]bool{}, bound: map[types.UID]string{},
+		deleted: map[string]bool{}, warm: map[string]bool{}, claimed: map[string]time.Time{}, bound: map[types.UID]string{},
 		orphans: map[string]time.Time{}, linked: map[string]bool{}, order: map[types.UID]int{},
 	}
 }
@@ -106,6 +108,9 @@ func (m *memory) refresh(pods []*corev1.Pod, claims []*v1alpha1.SandboxClaim, p 
 	for _, pod := range pods {
 		present[pod.Name] = true
 		delete(m.made, pod.Name)
+		if _, known := m.claimed[pod.Name]; !known && pod.Labels[v1alpha1.LabelState] == v1alpha1.StateClaimed {
+			m.claimed[pod.Name] = now
+		}
 		if parent := pod.Labels[v1alpha1.LabelTrace]; parent != "" && !m.linked[pod.Name] {
 			m.linked[pod.Name] = true
 			m.traces = append(m.traces, parent)
@@ -128,6 +133,7 @@ func (m *memory) refresh(pods []*corev1.Pod, claims []*v1alpha1.SandboxClaim, p 
 	prune(m.moved, keep)
 	prune(m.deleted, keep)
 	prune(m.warm, keep)
+	prune(m.claimed, keep)
 	prune(m.orphans, keep)
 	prune(m.linked, keep)
 	m.number(claims, p.first)

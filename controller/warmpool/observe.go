@@ -16,6 +16,9 @@ const (
 	maxCreating = 16
 	// minLimit is the least that maxSandboxes stands for when it is not set.
 	minLimit = 20
+	// lull is longer than most programs take, their claims included, and short
+	// beside a refill. See plan.State.
+	lull = 100 * time.Millisecond
 	// orphanGrace is how long a claimed sandbox may be without its claim. A
 	// claimant creates claim and label side by side and gives up sooner.
 	orphanGrace = 6 * time.Second
@@ -43,7 +46,7 @@ func (o *observation) state() plan.State {
 		Size: o.size(), Revision: o.revision, Creating: len(o.memory.made),
 		Limit: limit(spec), MaxCreating: maxCreating,
 		WarmTimeout: time.Duration(spec.ProgressDeadlineSeconds) * time.Second,
-		Backoff:     o.memory.backoff, Paused: o.paused,
+		Backoff:     o.memory.backoff, Paused: o.paused, Lull: lull,
 	}
 	if spec.MaxAge != nil {
 		s.MaxAge = spec.MaxAge.Duration
@@ -134,7 +137,7 @@ func (o *observation) sandbox(pod *corev1.Pod) plan.Sandbox {
 	}
 	switch pod.Labels[v1alpha1.LabelState] {
 	case v1alpha1.StateClaimed:
-		x.Phase, x.Over = plan.Claimed, o.over(pod)
+		x.Phase, x.Over, x.ClaimedAt = plan.Claimed, o.over(pod), o.memory.claimed[pod.Name]
 		return x
 	case v1alpha1.StateWarm:
 		if moved, ok := o.memory.moved[pod.Name]; ok {

@@ -126,6 +126,25 @@ func TestExpectations(t *testing.T) {
 	}
 }
 
+// The replacement of a claimed sandbox waits for the lull from when it was first
+// seen to be claimed.
+func TestClaimedAt(t *testing.T) {
+	m := newMemory()
+	claimed := pod(v1alpha1.StateClaimed, ready("True"))
+	for _, s := range []int{1, 2} {
+		m.refresh([]*corev1.Pod{claimed}, nil, passed{}, t0.Add(time.Duration(s)*time.Second))
+	}
+	o := &observation{pool: &v1alpha1.SandboxWarmPool{}, pods: []*corev1.Pod{claimed}, memory: m, over: func(*corev1.Pod) bool { return false }}
+	s := o.state()
+	if at := s.Sandboxes[0].ClaimedAt; !at.Equal(t0.Add(time.Second)) || s.Lull != lull {
+		t.Errorf("claimed at %v, a lull of %v", at, s.Lull)
+	}
+	m.refresh(nil, nil, passed{}, t0)
+	if len(m.claimed) != 0 {
+		t.Errorf("%v are remembered that are gone", m.claimed)
+	}
+}
+
 // Claims are numbered as they were created, though a second holds many.
 func TestOrder(t *testing.T) {
 	claim := func(uid, version string, second int) *v1alpha1.SandboxClaim {

@@ -209,7 +209,7 @@ func (p *planner) putOff() int {
 	}
 	n := 0
 	for _, x := range p.s.Sandboxes {
-		if until := x.ClaimedAt.Add(p.s.Lull); x.Phase == Claimed && !x.Ending && p.now.Before(until) {
+		if until := x.ClaimedAt.Add(p.s.Lull); x.Phase == Claimed && !x.Ending && !x.Over && p.now.Before(until) {
 			p.wake(until)
 			n++
 		}

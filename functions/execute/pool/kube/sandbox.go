@@ -26,6 +26,10 @@ import (
 // be on the way when the Pod is gone.
 const lostGrace = time.Second
 
+// answerFirst is how long a claim outlives its sandbox's release, so that the
+// answer is on its way before the cluster is busy with what it leaves behind.
+const answerFirst = 10 * time.Millisecond
+
 // sandbox is a claimed Pod.
 type sandbox struct {
 	owner    *Pool
@@ -122,7 +126,7 @@ func (s *sandbox) Release() {
 		s.owner.cache.unhold(s)
 		_ = s.conn.Close()
 		if !s.kept {
-			s.owner.endClaim(s.claim, s.poolName)
+			s.owner.endClaim(s.claim, s.poolName, answerFirst)
 		}
 	})
 }
@@ -137,7 +141,7 @@ func (a *attempt) abandon(pod *corev1.Pod) {
 		a.withdraw()
 		return
 	}
-	a.endClaim(a.name, a.pool.Name)
+	a.endClaim(a.name, a.pool.Name, 0)
 }
 
 func (a *attempt) surrender(ctx context.Context, name string) {
@@ -152,10 +156,16 @@ func (a *attempt) surrender(ctx context.Context, name string) {
 	}
 }
 
-// endClaim deletes a claim in the background. One that cannot be deleted ends
-// at its shutdown time.
-func (p *Pool) endClaim(name, poolName string) {
+// endClaim deletes a claim in the background, after a pause. One that cannot be
+// deleted ends at its shutdown time.
+func (p *Pool) endClaim(name, poolName string, after time.Duration) {
 	p.background(func(ctx context.Context) {
+		if after > 0 {
+			select {
+			case <-ctx.Done():
+			case <-time.After(after):
+			}
+		}
 		pause := 50 * time.Millisecond
 		for try := 1; ; try++ {
 			err := p.deleteClaim(ctx, name)
