@@ -10,9 +10,9 @@ import (
 
 // Documents adds the descriptions of the interface: /openapi.yaml and, of the
 // events, /asyncapi.yaml.
-func (s *Server) Documents() {
-	s.app.Get("/openapi.yaml", document(execution.OpenAPI()))
-	s.app.Get("/asyncapi.yaml", document(execution.AsyncAPI()))
+func Documents(r fiber.Router) {
+	r.Get("/openapi.yaml", document(execution.OpenAPI()))
+	r.Get("/asyncapi.yaml", document(execution.AsyncAPI()))
 }
 
 func document(text []byte) fiber.Handler {

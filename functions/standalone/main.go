@@ -85,7 +85,7 @@ func run() (err error) {
 	if err != nil {
 		return err
 	}
-	web.Documents()
+	server.Documents(web.App())
 	events.Register(web.App())
 	talk.Register(web.App())
 

@@ -116,7 +116,7 @@ func serve(ctx context.Context, s settings, log *slog.Logger, addr string) (err 
 		return err
 	}
 	app := srv.App()
-	srv.Documents()
+	server.Documents(app)
 	function.Register(app)
 	healthy := func(f *fiber.Ctx) error { return f.SendString("ok\n") }
 	app.Get("/healthz", healthy)

@@ -132,7 +132,7 @@ func serve(ctx context.Context, s settings, log *slog.Logger) (err error) {
 		return err
 	}
 	events.RegisterExecute(web.App())
-	web.Documents()
+	server.Documents(web.App())
 	events.Register(web.App())
 
 	// It listens once the pools are known, so that a Pod that is ready works.

@@ -21,6 +21,7 @@ import (
 	"github.com/preheat-dev/preheat/api/execution"
 	"github.com/preheat-dev/preheat/functions/chat"
 	"github.com/preheat-dev/preheat/functions/execute/transport"
+	"github.com/preheat-dev/preheat/functions/server"
 	"github.com/preheat-dev/preheat/tests/openapi"
 	"github.com/preheat-dev/preheat/tests/product"
 )
@@ -102,6 +103,7 @@ func TestRoutesAreOperations(t *testing.T) {
 		t.Fatal(err)
 	}
 	talk.Register(app)
+	server.Documents(app)
 	var routes []string
 	for _, r := range app.GetRoutes(true) {
 		if r.Method != fiber.MethodHead {
