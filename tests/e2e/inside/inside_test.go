@@ -100,7 +100,7 @@ func TestS2Multiprocessing(t *testing.T) {
 func TestS3ThreadsAndTheEnd(t *testing.T) {
 	t.Parallel()
 	succeed(t, []program{
-		{"threads", python("import threading\nt = [threading.Thread(target=print, args=('thread',)) for _ in range(3)]\nfor x in t: x.start()\nfor x in t: x.join()"), "thread\nthread\nthread\n"},
+		{"threads", python("import sys, threading\nt = [threading.Thread(target=sys.stdout.write, args=('thread\\n',)) for _ in range(3)]\nfor x in t: x.start()\nfor x in t: x.join()"), "thread\nthread\nthread\n"},
 		{"a thread outlives main", python("import threading, time\ndef f():\n    time.sleep(0.1); print('thread')\nthreading.Thread(target=f).start()\nprint('main')"), "main\nthread\n"},
 		{"atexit", python("import atexit\natexit.register(print, 'first in, last out')\natexit.register(print, 'last in')"), "last in\nfirst in, last out\n"},
 		{"signal handler", python("import os, signal\nsignal.signal(signal.SIGTERM, lambda s, f: print('got', s))\nos.kill(os.getpid(), signal.SIGTERM)"), "got 15\n"},
