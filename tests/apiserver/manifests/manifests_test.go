@@ -138,7 +138,7 @@ func (c *cluster) findsMistakes(t *testing.T) {
 		"config/openshift/route.yaml":   {"termination: edge", "termination: none"},
 		"config/openshift/console.yaml": {"location: ApplicationMenu", "place: ApplicationMenu"},
 		"config/base/pool.yaml":         {"replicas: 2", "size: 2"},
-		"config/base/execute.yaml":      {"timeoutSeconds: 420", "timeout: 420"},
+		"config/base/execute.yaml":      {"timeoutSeconds: 480", "timeout: 420"},
 	} {
 		data, err := os.ReadFile(filepath.Join(c.root, file))
 		if err != nil {

@@ -12,6 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
+	"k8s.io/client-go/util/retry"
 	"k8s.io/utils/ptr"
 
 	"github.com/preheat-dev/preheat/api/sandbox/v1alpha1"
@@ -233,11 +234,16 @@ func (sp *Space) WarmPool(name string) *v1alpha1.SandboxWarmPool {
 func (sp *Space) Scale(name string, replicas int32) {
 	sp.TB.Helper()
 	api := sp.Preheat.SandboxV1alpha1().SandboxWarmPools(sp.Namespace)
-	scale, err := api.GetScale(sp.TB.Context(), name, metav1.GetOptions{})
-	if err == nil {
+	// The controller writes the pool's status between the reading and the writing.
+	err := retry.RetryOnConflict(retry.DefaultBackoff, func() error {
+		scale, err := api.GetScale(sp.TB.Context(), name, metav1.GetOptions{})
+		if err != nil {
+			return err
+		}
 		scale.Spec.Replicas = replicas
 		_, err = api.UpdateScale(sp.TB.Context(), name, scale, metav1.UpdateOptions{})
-	}
+		return err
+	})
 	if err != nil {
 		sp.TB.Fatalf("scale pool %s: %v", name, err)
 	}
