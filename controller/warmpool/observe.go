@@ -84,11 +84,7 @@ func limit(spec *v1alpha1.SandboxWarmPoolSpec) int {
 	if spec.MaxSandboxes != nil {
 		return int(*spec.MaxSandboxes)
 	}
-	largest := ptr.Deref(spec.Replicas, 0)
-	if spec.Autoscaling != nil {
-		largest = spec.Autoscaling.Max
-	}
-	return max(minLimit, 2*int(largest))
+	return max(minLimit, 2*spec.Largest())
 }
 
 func strategy(u v1alpha1.UpdateStrategy) (plan.Strategy, int) {

@@ -69,6 +69,17 @@ type SandboxWarmPoolSpec struct {
 	ProgressDeadlineSeconds int32 `json:"progressDeadlineSeconds,omitempty"`
 }
 
+// Largest is how many sandboxes can be wanted warm.
+func (s *SandboxWarmPoolSpec) Largest() int {
+	switch {
+	case s.Autoscaling != nil:
+		return int(s.Autoscaling.Max)
+	case s.Replicas != nil:
+		return int(*s.Replicas)
+	}
+	return 0
+}
+
 // Reference names an object of a known kind in the same namespace.
 type Reference struct {
 	// +kubebuilder:validation:MinLength=1

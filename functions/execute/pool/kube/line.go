@@ -1,12 +1,10 @@
 package kube
 
 import (
-	"cmp"
 	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/utils/ptr"
 
 	"github.com/preheat-dev/preheat/api/sandbox/v1alpha1"
 )
@@ -77,11 +75,7 @@ func width(p *v1alpha1.SandboxWarmPool) int {
 	if p == nil {
 		return 1
 	}
-	warm := ptr.Deref(p.Spec.Replicas, 0)
-	if a := p.Spec.Autoscaling; a != nil {
-		warm = cmp.Or(a.Max, warm)
-	}
-	return max(int(warm), 1)
+	return max(p.Spec.Largest(), 1)
 }
 
 func (c *cache) join(poolName string, w *waiter) {
