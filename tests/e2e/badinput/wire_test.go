@@ -1,11 +1,9 @@
 package badinput
 
 import (
-	"bufio"
 	"encoding/json"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"os"
 	"strconv"
@@ -18,37 +16,6 @@ import (
 
 // patience bounds waits about whose length nothing is asserted.
 const patience = time.Minute
-
-// raw sends bytes, ends its side of the connection where end says so, and
-// returns the response.
-func raw(t *testing.T, end bool, text string) (*http.Response, []byte) {
-	t.Helper()
-	conn, err := net.Dial("tcp", strings.TrimPrefix(shared.URL, "http://"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = conn.Close() }()
-	if err := conn.SetDeadline(time.Now().Add(patience)); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := io.WriteString(conn, text); err != nil {
-		t.Fatal(err)
-	}
-	if end {
-		if err := conn.(*net.TCPConn).CloseWrite(); err != nil {
-			t.Fatal(err)
-		}
-	}
-	res, err := http.ReadResponse(bufio.NewReader(conn), nil)
-	if err != nil {
-		return nil, nil
-	}
-	body, err := io.ReadAll(res.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return res, body
-}
 
 const head = "POST /v1/sandbox/execute HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
 
@@ -78,7 +45,7 @@ func TestLengths(t *testing.T) {
 			"100 MB in chunks at once": {head + "Transfer-Encoding: chunked\r\n\r\n5f5e100\r\n", false, 413},
 		} {
 			t.Run(name, func(t *testing.T) {
-				res, body := raw(t, test.end, test.text)
+				res, body := shared.Raw(t, test.end, test.text)
 				if res == nil {
 					if test.status != 0 {
 						t.Error("no response")

@@ -1,15 +1,11 @@
 package conformance
 
 import (
-	"bufio"
 	"fmt"
-	"io"
-	"net"
 	"net/http"
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/preheat-dev/preheat/api/execution"
 )
@@ -175,30 +171,12 @@ func (m *message) text(host, unique string) string {
 	return b.String() + "\r\n" + body
 }
 
-// patience bounds waits about whose length nothing is asserted.
-const patience = time.Minute
-
 // send sends a text to the server and returns what it answers.
 func send(t *testing.T, text string) (*http.Response, []byte) {
 	t.Helper()
-	conn, err := net.Dial("tcp", strings.TrimPrefix(shared.URL, "http://"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = conn.Close() }()
-	if err := conn.SetDeadline(time.Now().Add(patience)); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := io.WriteString(conn, text); err != nil {
-		t.Fatal(err)
-	}
-	res, err := http.ReadResponse(bufio.NewReader(conn), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	got, err := io.ReadAll(res.Body)
-	if err != nil {
-		t.Fatal(err)
+	res, got := shared.Raw(t, false, text)
+	if res == nil {
+		t.Fatal("the server has not answered")
 	}
 	return res, got
 }
