@@ -45,11 +45,12 @@ func TestI4AKilledServerLeavesNothing(t *testing.T) {
 	running, cancel := context.WithCancel(context.Background())
 	defer cancel()
 	started := make(chan struct{})
+	start := sync.OnceFunc(func() { close(started) })
 	var wg sync.WaitGroup
 	wg.Go(func() {
 		_, _ = p.StreamTo(running, execution.Request{Language: "python", Code: "import time; print('on', flush=True); time.sleep(60)"}, func(e product.Event) {
 			if e.Name == execution.EventStdout {
-				close(started)
+				start()
 			}
 		})
 	})
@@ -99,11 +100,12 @@ func TestShutdownLetsAProgramEnd(t *testing.T) {
 	var events []product.Event
 	var err error
 	started := make(chan struct{})
+	start := sync.OnceFunc(func() { close(started) })
 	var wg sync.WaitGroup
 	wg.Go(func() {
 		events, err = p.StreamTo(context.Background(), execution.Request{Language: "python", Code: "import time; print('up'); time.sleep(1.5); print('done')"}, func(e product.Event) {
 			if e.Name == execution.EventStdout && strings.Contains(string(e.Data), "up") {
-				close(started)
+				start()
 			}
 		})
 	})
@@ -125,11 +127,12 @@ func TestI6ShutdownEndsAProgramThatDoesNot(t *testing.T) {
 	p := product.StartIn(t, dir, "PREHEAT_SHUTDOWN_GRACE=500ms")
 	var events []product.Event
 	started := make(chan struct{})
+	start := sync.OnceFunc(func() { close(started) })
 	var wg sync.WaitGroup
 	wg.Go(func() {
 		events, _ = p.StreamTo(context.Background(), execution.Request{Language: "bash", Code: "trap '' TERM; echo on; sleep 60 & wait"}, func(e product.Event) {
 			if e.Name == execution.EventStdout {
-				close(started)
+				start()
 			}
 		})
 	})
