@@ -1,28 +1,61 @@
 package runner
 
 import (
+	"io"
 	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
 )
 
-// oomKills is the number of processes that the kernel has killed in this
-// sandbox for memory, from the memory cgroup's events: memory.events on
+// memoryEvents are those of the sandbox's memory cgroup: memory.events on
 // cgroup v2, memory.oom_control on v1 (Linux, admin-guide/cgroup-v2.rst and
-// cgroup-v1/memory.rst). root is where the cgroup file systems are mounted.
-// It is -1 when the sandbox cannot see its cgroup.
-func oomKills(root string) int64 {
-	for _, file := range []string{"memory.events", "memory/memory.oom_control"} {
-		text, err := os.ReadFile(filepath.Join(root, file))
+// cgroup-v1/memory.rst). It is nil where the sandbox cannot see its cgroup.
+type memoryEvents struct {
+	// file stays open: to open it takes longer than to read it.
+	file *os.File
+}
+
+// openMemoryEvents finds the events. root is where the cgroup file systems are
+// mounted.
+func openMemoryEvents(root string) *memoryEvents {
+	for _, path := range []string{"memory.events", "memory/memory.oom_control"} {
+		f, err := os.Open(filepath.Join(root, path))
 		if err != nil {
 			continue
 		}
-		if n, ok := ParseOOMKills(string(text)); ok {
-			return n
+		m := &memoryEvents{f}
+		if _, ok := m.read(); ok {
+			return m
 		}
+		m.close()
 	}
-	return -1
+	return nil
+}
+
+// oomKills is the number of processes that the kernel has killed in this
+// sandbox for memory, or 0 if that cannot be seen.
+func (m *memoryEvents) oomKills() int64 {
+	if m == nil {
+		return 0
+	}
+	n, _ := m.read()
+	return n
+}
+
+func (m *memoryEvents) read() (int64, bool) {
+	text := make([]byte, 4<<10) // more than either file has
+	n, err := m.file.ReadAt(text, 0)
+	if err != nil && err != io.EOF {
+		return 0, false
+	}
+	return ParseOOMKills(string(text[:n]))
+}
+
+func (m *memoryEvents) close() {
+	if m != nil {
+		_ = m.file.Close()
+	}
 }
 
 // ParseOOMKills finds the oom_kill count in the text of a memory cgroup's

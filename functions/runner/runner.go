@@ -57,6 +57,9 @@ type Runner struct {
 	program *interpreter // once there is a run
 	used    atomic.Bool
 	reserve reserve
+	memory  *memoryEvents
+	// oomBefore is how many processes were killed for memory before the run.
+	oomBefore int64
 }
 
 // New starts the warm interpreters and closes this process off from programs.
@@ -70,7 +73,7 @@ func New(config Config) (*Runner, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := &Runner{config: config, procs: newProcesses(), warm: map[string]*interpreter{}, reserve: spare}
+	r := &Runner{config: config, procs: newProcesses(), warm: map[string]*interpreter{}, reserve: spare, memory: openMemoryEvents(config.CgroupRoot)}
 	for _, name := range config.Warm {
 		lang, ok := findLanguage(name)
 		if !ok {
@@ -101,7 +104,7 @@ func (r *Runner) rehearse() error {
 	if err := wire.Rehearse(); err != nil {
 		return fmt.Errorf("rehearsing a run: %w", err)
 	}
-	oomKills(r.config.CgroupRoot)
+	r.oomBefore = r.memory.oomKills()
 	known, err := artifact.Take(r.config.WorkDir)
 	if err != nil {
 		return fmt.Errorf("looking at the working directory: %w", err)
@@ -113,6 +116,7 @@ func (r *Runner) rehearse() error {
 // Close kills every process.
 func (r *Runner) Close() {
 	r.procs.Close()
+	r.memory.close()
 	for _, in := range r.warm {
 		in.close()
 	}
@@ -152,16 +156,32 @@ func (r *Runner) Serve(conn net.Conn) error {
 		server.AwaitEnd()
 	}()
 	outcome, err := r.execute(ctx, server, run, received)
-	if err != nil {
-		slog.Error("The run failed", "error", err)
-		failure := &wire.Failure{Code: wire.FailureInternal, Detail: err.Error()}
-		var invalid *invalidError
-		if errors.As(err, &invalid) {
-			failure.Code = wire.FailureInvalid
-		}
-		return server.Fail(failure)
+	err = report(server, outcome, err)
+	// The caller answers first: the end of a sandbox keeps a processor busy
+	// for a while.
+	select {
+	case <-ctx.Done():
+	case <-time.After(linger):
 	}
-	return server.Exit(outcome)
+	return err
+}
+
+// linger bounds how long a sandbox that has reported waits for its caller to
+// hang up.
+const linger = 2 * time.Second
+
+// report says how the run ended, or that it failed.
+func report(server *wire.Server, outcome wire.Outcome, failed error) error {
+	if failed == nil {
+		return server.Exit(outcome)
+	}
+	slog.Error("The run failed", "error", failed)
+	failure := &wire.Failure{Code: wire.FailureInternal, Detail: failed.Error()}
+	var invalid *invalidError
+	if errors.As(failed, &invalid) {
+		failure.Code = wire.FailureInvalid
+	}
+	return server.Fail(failure)
 }
 
 // accept takes the one run of this sandbox.
@@ -191,7 +211,6 @@ func (r *Runner) execute(ctx context.Context, s *wire.Server, run wire.Run, rece
 		return wire.Outcome{}, err
 	}
 	shed(&run)
-	oomBefore := oomKills(r.config.CgroupRoot)
 	in, err := r.begin(lang, run)
 	if err != nil {
 		return wire.Outcome{}, err
@@ -213,7 +232,7 @@ func (r *Runner) execute(ctx context.Context, s *wire.Server, run wire.Run, rece
 	}
 	truncated := streams.finish(in)
 
-	outcome := conclude(why, end.status, max(0, oomKills(r.config.CgroupRoot)-oomBefore))
+	outcome := conclude(why, end.status, r.memory.oomKills()-r.oomBefore)
 	outcome.Truncated = truncated
 	outcome.Start, outcome.Run = started.Sub(received), ended.Sub(started)
 	cpu, rss := r.procs.Usage()

@@ -44,7 +44,9 @@ func main() {
 }
 
 func run() error {
-	runtime.GOMAXPROCS(2)
+	// One after the other its goroutines need no other thread woken, and leave
+	// the other processors to the program.
+	runtime.GOMAXPROCS(1)
 	set, env := environment()
 	if home := env["HOME"]; home != "" {
 		if err := os.CopyFS(home, os.DirFS(skeleton)); err != nil && !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, fs.ErrExist) {

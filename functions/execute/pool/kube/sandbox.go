@@ -26,8 +26,9 @@ import (
 // be on the way when the Pod is gone.
 const lostGrace = time.Second
 
-// answerFirst is how long a claim outlives its sandbox's release, so that the
-// answer is on its way before the cluster is busy with what it leaves behind.
+// answerFirst is how long a sandbox that has reported, and its claim, outlive
+// the release, so that the answer is on its way before the cluster is busy with
+// what they leave behind.
 const answerFirst = 10 * time.Millisecond
 
 // sandbox is a claimed Pod.
@@ -42,6 +43,7 @@ type sandbox struct {
 	token    string
 	conn     net.Conn
 	queued   bool
+	reported bool
 	released sync.Once
 }
 
@@ -103,6 +105,7 @@ func (s *sandbox) Run(ctx context.Context, run wire.Run, sink wire.Sink) (wire.O
 	defer span.End()
 	run.Token = s.token
 	outcome, err := wire.NewClient(s.conn).Execute(ctx, run, sink)
+	s.reported = err == nil
 	var failure *wire.Failure
 	switch {
 	case err == nil:
@@ -124,10 +127,19 @@ func (s *sandbox) lost() { _ = s.conn.SetReadDeadline(time.Now().Add(lostGrace))
 func (s *sandbox) Release() {
 	s.released.Do(func() {
 		s.owner.cache.unhold(s)
-		_ = s.conn.Close()
-		if !s.kept {
-			s.owner.endClaim(s.claim, s.poolName, answerFirst)
+		if !s.reported {
+			_ = s.conn.Close()
 		}
+		s.owner.background(func(ctx context.Context) {
+			select {
+			case <-ctx.Done():
+			case <-time.After(answerFirst):
+			}
+			_ = s.conn.Close()
+			if !s.kept {
+				s.owner.endClaim(ctx, s.claim, s.poolName)
+			}
+		})
 	})
 }
 
@@ -141,7 +153,7 @@ func (a *attempt) abandon(pod *corev1.Pod) {
 		a.withdraw()
 		return
 	}
-	a.endClaim(a.name, a.pool.Name, 0)
+	a.background(func(ctx context.Context) { a.endClaim(ctx, a.name, a.pool.Name) })
 }
 
 func (a *attempt) surrender(ctx context.Context, name string) {
@@ -156,34 +168,26 @@ func (a *attempt) surrender(ctx context.Context, name string) {
 	}
 }
 
-// endClaim deletes a claim in the background, after a pause. One that cannot be
-// deleted ends at its shutdown time.
-func (p *Pool) endClaim(name, poolName string, after time.Duration) {
-	p.background(func(ctx context.Context) {
-		if after > 0 {
-			select {
-			case <-ctx.Done():
-			case <-time.After(after):
-			}
+// endClaim deletes a claim. One that cannot be deleted ends at its shutdown
+// time.
+func (p *Pool) endClaim(ctx context.Context, name, poolName string) {
+	pause := 50 * time.Millisecond
+	for try := 1; ; try++ {
+		err := p.deleteClaim(ctx, name)
+		if err == nil {
+			return
 		}
-		pause := 50 * time.Millisecond
-		for try := 1; ; try++ {
-			err := p.deleteClaim(ctx, name)
-			if err == nil {
-				return
-			}
-			if try == endTries {
-				p.log.Error("A claim could not be deleted, it ends at its shutdown time", "pool", poolName, "claim", name, "error", err)
-				return
-			}
-			select {
-			case <-ctx.Done():
-				return
-			case <-time.After(pause):
-			}
-			pause *= 4
+		if try == endTries {
+			p.log.Error("A claim could not be deleted, it ends at its shutdown time", "pool", poolName, "claim", name, "error", err)
+			return
 		}
-	})
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(pause):
+		}
+		pause *= 4
+	}
 }
 
 func (p *Pool) deleteClaim(ctx context.Context, name string) error {

@@ -175,7 +175,7 @@ func (p *Pool) claimOrWait(want pool.Claim) (*waiter, *sandbox, error) {
 		return nil, nil, err
 	}
 	if len(wp.waiting) == 0 {
-		if s := wp.oldestWarm(); s != nil {
+		if s := wp.warmest(); s != nil {
 			s.claim()
 			p.step()
 			return nil, s, nil
@@ -201,7 +201,7 @@ func (p *Pool) choose(want pool.Claim) (*warmPool, error) {
 		if !slices.Contains(wp.config.Languages, want.Language) {
 			continue
 		}
-		if len(wp.waiting) == 0 && wp.oldestWarm() != nil {
+		if len(wp.waiting) == 0 && wp.warmest() != nil {
 			return wp, nil
 		}
 		if best == nil || len(wp.waiting) < len(best.waiting) {

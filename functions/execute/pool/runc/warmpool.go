@@ -128,20 +128,20 @@ func (p *Pool) create(wp *warmPool) {
 // suffix is what makes a sandbox's name its own: 40 random bits.
 func suffix() string { return strings.ToLower(rand.Text()[:8]) }
 
-// oldestWarm is the warm sandbox to claim next. One that has died is not
-// handed out.
-func (wp *warmPool) oldestWarm() *sandbox {
-	var oldest *sandbox
+// warmest is the warm sandbox to claim next: the latest, whose memory is most
+// likely still in the processors' caches. One that has died is not handed out.
+func (wp *warmPool) warmest() *sandbox {
+	var latest *sandbox
 	for _, s := range wp.sandboxes {
-		if s.planned.Phase == plan.Warm && !s.planned.Ending && (oldest == nil || s.planned.Created.Before(oldest.planned.Created)) {
-			oldest = s
+		if s.planned.Phase == plan.Warm && !s.planned.Ending && (latest == nil || s.planned.Created.After(latest.planned.Created)) {
+			latest = s
 		}
 	}
-	if oldest != nil && !oldest.container.alive() {
-		oldest.planned.Phase = plan.Failed
-		return wp.oldestWarm()
+	if latest != nil && !latest.container.alive() {
+		latest.planned.Phase = plan.Failed
+		return wp.warmest()
 	}
-	return oldest
+	return latest
 }
 
 // findDead marks the warm sandboxes that have ended.

@@ -41,6 +41,9 @@ def enter():
         gc.collect()
         gc.freeze()
         _renew_main()
+        # The interpreter asks whether its script is an archive, which it is
+        # not: this is what it remembers of the answer.
+        sys.path_importer_cache[os.path.join(os.getcwd(), _SCRIPT)] = None
         os.write(_RESULTS, b"R")
         args, env = _receive()
         os.close(_CONTROL)
