@@ -16,9 +16,9 @@ const (
 	maxCreating = 16
 	// minLimit is the least that maxSandboxes stands for when it is not set.
 	minLimit = 20
-	// lull is longer than most programs take, their claims included, and short
-	// beside a refill. See plan.State.
-	lull = 100 * time.Millisecond
+	// lull is longer than most programs take, their claims included, even ten
+	// at once on few processors. See plan.State.
+	lull = 500 * time.Millisecond
 	// orphanGrace is how long a claimed sandbox may be without its claim. A
 	// claimant creates claim and label side by side and gives up sooner.
 	orphanGrace = 6 * time.Second

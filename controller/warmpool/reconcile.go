@@ -60,6 +60,7 @@ func (r *poolReconciler) ReconcileKind(ctx context.Context, pool *v1alpha1.Sandb
 	now := time.Now()
 	switch wait := m.wroteStatus.Add(statusEvery).Sub(now); {
 	case equality.Semantic.DeepEqual(*before, pool.Status):
+	case actions.Quiet && !urgent(before, &pool.Status): // until it wakes
 	case wait > 0 && !urgent(before, &pool.Status):
 		if at := now.Add(wait); actions.Wake.IsZero() || at.Before(actions.Wake) {
 			actions.Wake = at

@@ -18,7 +18,10 @@ func Plan(s State, now time.Time) Actions {
 	p.bind()
 	p.retireBroken()
 	p.resize()
-	p.create()
+	if p.out.Quiet = p.quiet(); !p.out.Quiet {
+		p.out.Delete = append(p.out.Delete, p.used...)
+		p.create()
+	}
 	p.out.Problem = p.problem()
 	return p.out
 }
@@ -35,6 +38,8 @@ type planner struct {
 	freshWarm, staleWarm       []*Sandbox
 	freshWarming, staleWarming []*Sandbox
 	failed                     []*Sandbox
+	// used are the names of those whose claim has ended.
+	used []string
 	// total counts every sandbox that exists or is being created.
 	total int
 }
@@ -77,7 +82,7 @@ func (p *planner) place(x *Sandbox) {
 		p.out.Delete = append(p.out.Delete, x.Name)
 	case Claimed:
 		if x.Over {
-			p.out.Delete = append(p.out.Delete, x.Name)
+			p.used = append(p.used, x.Name)
 		}
 	case Failed:
 		p.failed = append(p.failed, x)
@@ -185,7 +190,7 @@ func (p *planner) resize() {
 
 // create fills up what is missing, within every bound.
 func (p *planner) create() {
-	missing := p.want() - p.fresh() - p.putOff()
+	missing := p.want() - p.fresh()
 	if missing <= 0 || p.s.Paused != (Problem{}) {
 		return
 	}
@@ -202,19 +207,22 @@ func (p *planner) create() {
 	p.out.Create = max(0, min(missing, bound, p.s.Limit-p.total))
 }
 
-// putOff is how many sandboxes are not to be created yet, see State.Lull.
-func (p *planner) putOff() int {
-	if p.s.Lull == 0 || len(p.freshWarm) == 0 {
-		return 0
+// quiet reports whether all that takes processors is to wait, see State.Lull.
+func (p *planner) quiet() bool {
+	if len(p.waiting) > 0 || len(p.staleWarm) > 0 || len(p.freshWarm) < max(1, p.out.Desired/2) {
+		return false
 	}
-	n := 0
+	var until time.Time
 	for _, x := range p.s.Sandboxes {
-		if until := x.ClaimedAt.Add(p.s.Lull); x.Phase == Claimed && !x.Ending && !x.Over && p.now.Before(until) {
-			p.wake(until)
-			n++
+		if at := x.ClaimedAt.Add(p.s.Lull); x.Phase == Claimed && !x.Ending && !x.Over && at.After(until) {
+			until = at
 		}
 	}
-	return n
+	if !p.now.Before(until) {
+		return false
+	}
+	p.wake(until)
+	return true
 }
 
 func (p *planner) problem() Problem {

@@ -109,7 +109,35 @@ func TestPlan(t *testing.T) {
 				s.Lull = 5 * time.Second
 				s.Sandboxes = []plan.Sandbox{claimedAt(box1("a", plan.Claimed, 1), 18), box1("b", plan.Warm, 2)}
 			},
-			want: plan.Actions{Wake: at(23)},
+			want: plan.Actions{Wake: at(23), Quiet: true},
+		},
+		"as long as any of several runs": {
+			change: func(s *plan.State) {
+				s.Lull, s.Size.Replicas = 5*time.Second, 4
+				over := claimedAt(box1("a", plan.Claimed, 1), 17)
+				over.Over = true
+				s.Sandboxes = []plan.Sandbox{
+					over, claimedAt(box1("b", plan.Claimed, 1), 16), claimedAt(box1("c", plan.Claimed, 1), 18),
+					box1("d", plan.Warm, 2), box1("e", plan.Warm, 2),
+				}
+			},
+			want: plan.Actions{Wake: at(23), Quiet: true},
+		},
+		"but not with less than half a pool": {
+			change: func(s *plan.State) {
+				s.Lull, s.Size.Replicas = 5*time.Second, 4
+				over := claimedAt(box1("a", plan.Claimed, 1), 17)
+				over.Over = true
+				s.Sandboxes = []plan.Sandbox{over, claimedAt(box1("b", plan.Claimed, 1), 16), claimedAt(box1("c", plan.Claimed, 1), 18), box1("d", plan.Warm, 2)}
+			},
+			want: plan.Actions{Create: 3, Delete: []string{"a"}},
+		},
+		"nor during a roll-out": {
+			change: func(s *plan.State) {
+				s.Lull = 5 * time.Second
+				s.Sandboxes = []plan.Sandbox{claimedAt(box1("a", plan.Claimed, 1), 18), box1("b", plan.Warm, 2), stale(box1("c", plan.Warm, 1))}
+			},
+			want: plan.Actions{Create: 1},
 		},
 		"but not for long": {
 			change: func(s *plan.State) {

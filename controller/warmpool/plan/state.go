@@ -108,10 +108,11 @@ type State struct {
 	MaxAge time.Duration
 	// WarmTimeout is how long warming may take; 0 means for ever.
 	WarmTimeout time.Duration
-	// Lull is how long the replacement of a claimed sandbox is put off for the
-	// sake of the program in it, unless that ends before: where both share a
-	// processor, a short program would take twice as long. Nothing is put off
-	// while no warm sandbox is left.
+	// Lull is how long nothing is created or destroyed after a claim for the
+	// sake of the programs that have just begun, unless all of them end before:
+	// where both share a processor, a short program would take twice as long.
+	// Nothing is put off while less than half of a pool is warm, or a roll-out
+	// goes on.
 	Lull time.Duration
 	// Backoff is what the last Actions returned, with failed creations added
 	// by Backoff.Failed.
@@ -147,6 +148,9 @@ type Actions struct {
 	Backoff Backoff
 	// Wake is when to plan again even if nothing happens; zero means never.
 	Wake time.Time
+	// Quiet says that for the sake of programs that have just begun all else
+	// is to wait until Wake; see State.Lull.
+	Quiet bool
 	// Problem says why the pool is not at its size.
 	Problem Problem
 }

@@ -11,6 +11,7 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
+	"strings"
 	"syscall"
 
 	"github.com/preheat-dev/preheat/tests/bench/table"
@@ -27,6 +28,7 @@ func run() error {
 	out := flag.String("out", "build/bench/cluster.json", "where to write the figures")
 	n := flag.Int("n", 40, "requests for each latency")
 	size := flag.Int("pool", 20, "size of the pool")
+	only := flag.String("only", "", "measure only what has this in its name: "+strings.Join(names, ", "))
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
@@ -34,16 +36,19 @@ func run() error {
 	if err != nil {
 		return err
 	}
-	rows, err := c.measure(ctx, *n, int32(*size))
+	rows, err := c.measure(ctx, *n, int32(*size), *only)
 	if err != nil {
 		return err
 	}
-	return errors.Join(table.Show(os.Stdout, rows), table.Save(*out, rows))
+	return table.Save(*out, rows)
 }
 
-// measure takes all figures on a pool of some size, and gives the pool the size
-// that it had.
-func (c *cluster) measure(ctx context.Context, n int, size int32) (_ []table.Row, err error) {
+// names are what can be measured, in this order.
+var names = []string{"alone", "at once", "route", "refill", "sustained", "writes", "zero"}
+
+// measure takes the figures with only in their names on a pool of some size,
+// shows each, and gives the pool the size that it had.
+func (c *cluster) measure(ctx context.Context, n int, size int32, only string) (_ []table.Row, err error) {
 	was, err := c.resize(ctx, size)
 	if err != nil {
 		return nil, err
@@ -53,27 +58,38 @@ func (c *cluster) measure(ctx context.Context, n int, size int32) (_ []table.Row
 		err = errors.Join(err, resizeErr)
 	}()
 	var all []table.Row
-	for _, take := range []func() ([]table.Row, error){
-		func() ([]table.Row, error) {
-			return c.latency(ctx, "print(1) inside the cluster, alone", c.inside, n, 1)
-		},
-		func() ([]table.Row, error) {
-			return c.latency(ctx, "print(1) inside the cluster, 10 at once", c.inside, n, 10)
-		},
-		func() ([]table.Row, error) {
-			return c.latency(ctx, "print(1) through the Knative route, alone", c.route, n, 1)
-		},
-		func() ([]table.Row, error) { return c.refill(ctx, size) },
-		func() ([]table.Row, error) { return c.sustained(ctx, size) },
-		func() ([]table.Row, error) { return c.writes(ctx, 20, size) },
-		func() ([]table.Row, error) { return c.fromZero(ctx) },
-	} {
-		rows, err := take()
-		if err != nil {
-			return nil, err
+	for _, name := range names {
+		if !strings.Contains(name, only) {
+			continue
 		}
-		fmt.Fprintln(os.Stderr, "measured:", rows[0].Name)
+		rows, err := c.take(ctx, name, n, size)
+		if err == nil {
+			err = table.Show(os.Stdout, rows)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", name, err)
+		}
 		all = append(all, rows...)
 	}
 	return all, nil
+}
+
+// take takes one of the figures.
+func (c *cluster) take(ctx context.Context, name string, n int, size int32) ([]table.Row, error) {
+	switch name {
+	case "alone":
+		return c.latency(ctx, "print(1) inside the cluster, alone", c.inside, n, 1)
+	case "at once":
+		return c.latency(ctx, "print(1) inside the cluster, 10 at once", c.inside, n, 10)
+	case "route":
+		return c.latency(ctx, "print(1) through the Knative route, alone", c.route, n, 1)
+	case "refill":
+		return c.refill(ctx, size)
+	case "sustained":
+		return c.sustained(ctx, size)
+	case "writes":
+		return c.writes(ctx, 20, size)
+	default:
+		return c.fromZero(ctx)
+	}
 }

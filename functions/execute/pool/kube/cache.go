@@ -39,6 +39,8 @@ type cache struct {
 	// held are the sandboxes in use here, told when their Pod is gone.
 	held   map[string]*sandbox
 	change chan struct{}
+	// lastLost is when another replica was last faster.
+	lastLost time.Time
 }
 
 // candidate is a sandbox as it was at one moment.

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"slices"
+	"time"
 
 	"k8s.io/apimachinery/pkg/labels"
 
@@ -74,9 +75,10 @@ func (c *cache) choose(want pool.Claim) (offer, error) {
 	}), nil
 }
 
-// take picks a warm sandbox of a pool for this process to try: at random, so
-// that replicas do not run after the same one, and of the template's latest
-// content if there is one. It returns nil when there is none.
+// take picks a warm sandbox of a pool for this process to try, of the template's
+// latest content if there is one: the newest, which is the warmest. After it has
+// lost one to another replica it picks at random for a while, so that they do
+// not run after the same ones. It returns nil when there is none.
 func (c *cache) take(o offer) *candidate {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -97,10 +99,23 @@ func (c *cache) take(o offer) *candidate {
 	if len(from) == 0 {
 		return nil
 	}
-	e := from[rand.IntN(len(from))]
+	e := slices.MaxFunc(from, func(a, b *entry) int { return a.seen.Compare(b.seen) })
+	if time.Since(c.lastLost) < contended {
+		e = from[rand.IntN(len(from))]
+	}
 	e.taken = true
 	taken := e.candidate
 	return &taken
+}
+
+// contended is how long others are taken to be after the same sandboxes.
+const contended = time.Second
+
+// lost notes that another replica was faster.
+func (c *cache) lost() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.lastLost = time.Now()
 }
 
 // giveBack makes a sandbox a candidate again that was not claimed after all.

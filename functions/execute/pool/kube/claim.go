@@ -99,8 +99,9 @@ func (p *Pool) newAttempt(o offer, want pool.Claim, since time.Time) *attempt {
 // again is the next attempt for the same execution.
 func (a *attempt) again() *attempt { return a.newAttempt(a.offer, a.want, a.since) }
 
-// fast creates the claim and takes a candidate side by side; if others were
-// faster it goes on to the next one. It returns nil when there is none.
+// fast creates the claim, takes a candidate and connects to it side by side; if
+// others were faster it goes on to the next one. It returns nil when there is
+// none.
 func (a *attempt) fast(caller context.Context) (*sandbox, error) {
 	e := a.cache.take(a.offer)
 	if e == nil {
@@ -108,23 +109,28 @@ func (a *attempt) fast(caller context.Context) (*sandbox, error) {
 	}
 	ctx, cancel := context.WithTimeout(caller, bindTimeout)
 	defer cancel()
+	call := dial(ctx, e.pod)
 	pod, claimErr, err := a.begin(ctx, e)
 	if claimErr != nil {
+		call.hangUp()
 		a.abandon(pod)
 		return nil, a.explain(caller, "create a claim", claimErr)
 	}
 	for pod == nil && err == nil {
+		call.hangUp()
 		if e = a.cache.take(a.offer); e == nil {
 			a.abandon(nil)
 			return nil, nil
 		}
+		call = dial(ctx, e.pod)
 		pod, err = a.win(ctx, e)
 	}
 	if err != nil {
+		call.hangUp()
 		a.abandon(nil)
 		return nil, a.explain(caller, "claim sandbox "+e.pod.Name, err)
 	}
-	s, err := a.connect(ctx, pod)
+	s, err := a.connect(pod, call)
 	if err != nil {
 		// It died before anyone knew: the claim goes with it.
 		a.abandon(pod)
@@ -195,6 +201,7 @@ func (a *attempt) win(ctx context.Context, e *candidate) (*corev1.Pod, error) {
 		return pod, nil
 	case lock.Lost(err):
 		a.metrics.conflicts.WithLabelValues(a.pool.Name).Inc()
+		a.cache.lost()
 		return nil, nil
 	case ctx.Err() != nil:
 		return nil, err

@@ -3,6 +3,7 @@ package kube
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"testing"
 	"time"
@@ -82,6 +83,31 @@ func TestTake(t *testing.T) {
 	if e := c.take(o); e != nil {
 		t.Fatalf("took %s, which is no candidate", e.pod.Name)
 	}
+	// The newest comes first, but not when another replica is after it.
+	for _, lost := range []bool{false, true} {
+		c = &cache{pods: map[string]*entry{}}
+		for i := range 20 {
+			e := warmPod(fmt.Sprint(i), "r2", nil)
+			e.seen = time.Now().Add(time.Duration(i) * time.Minute)
+			c.pods[e.pod.Name] = e
+		}
+		if lost {
+			c.lost()
+		}
+		newest := true
+		for i := 19; i >= 0; i-- {
+			newest = c.take(o).pod.Name == fmt.Sprint(i) && newest
+		}
+		if newest == lost {
+			t.Errorf("another replica was faster: %v, the newest comes first: %v", lost, newest)
+		}
+	}
+}
+
+func TestGiveBack(t *testing.T) {
+	c := &cache{pods: map[string]*entry{"old": warmPod("old", "r", nil)}}
+	o := offer{pool: &v1alpha1.SandboxWarmPool{ObjectMeta: metav1.ObjectMeta{Name: "code"}}, template: &v1alpha1.SandboxTemplate{}}
+	c.take(o)
 	c.giveBack(&c.pods["old"].candidate)
 	if e := c.take(o); e == nil || e.pod.Name != "old" {
 		t.Errorf("took %+v, want old again", e)

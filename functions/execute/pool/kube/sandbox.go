@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"net"
-	"strconv"
 	"sync"
 	"time"
 
@@ -17,7 +16,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/preheat-dev/preheat/api/sandbox/lock"
-	"github.com/preheat-dev/preheat/api/sandbox/v1alpha1"
 	"github.com/preheat-dev/preheat/functions/execute/pool"
 	"github.com/preheat-dev/preheat/functions/runner/wire"
 )
@@ -48,46 +46,6 @@ type sandbox struct {
 }
 
 var _ pool.Sandbox = (*sandbox)(nil)
-
-// connect reaches the runner of a Pod that is ours, which also shows that it
-// is alive.
-func (a *attempt) connect(ctx context.Context, pod *corev1.Pod) (*sandbox, error) {
-	if !reachable(pod) {
-		return nil, fmt.Errorf("sandbox %s is no longer ready", pod.Name)
-	}
-	token, address := runner(pod)
-	if address == "" {
-		return nil, fmt.Errorf("sandbox %s does not say where its runner listens", pod.Name)
-	}
-	d := net.Dialer{Timeout: dialTimeout}
-	conn, err := d.DialContext(ctx, "tcp", address)
-	if err != nil {
-		return nil, fmt.Errorf("reach the runner of sandbox %s: %w", pod.Name, err)
-	}
-	s := &sandbox{owner: a.Pool, name: pod.Name, poolName: a.pool.Name, claim: a.name, kept: a.want.Event != "", token: token, conn: conn}
-	a.cache.hold(s)
-	return s, nil
-}
-
-// runner returns a Pod's token and its runner's address.
-func runner(pod *corev1.Pod) (token, address string) {
-	if len(pod.Spec.Containers) == 0 {
-		return "", ""
-	}
-	for _, e := range pod.Spec.Containers[0].Env {
-		switch e.Name {
-		case v1alpha1.EnvToken:
-			token = e.Value
-		case v1alpha1.EnvListen:
-			if _, port, err := net.SplitHostPort(e.Value); err == nil {
-				if _, err := strconv.ParseUint(port, 10, 16); err == nil {
-					address = net.JoinHostPort(pod.Status.PodIP, port)
-				}
-			}
-		}
-	}
-	return token, address
-}
 
 // Name implements pool.Sandbox.
 func (s *sandbox) Name() string { return s.name }

@@ -51,9 +51,7 @@ func (a *attempt) slow(caller context.Context, end time.Time) (*sandbox, error) 
 		a.abandon(nil)
 		return nil, err
 	}
-	ctx, cancel = context.WithTimeout(caller, bindTimeout)
-	defer cancel()
-	s, err := a.connect(ctx, pod)
+	s, err := a.connect(pod, dial(caller, pod))
 	if err == nil {
 		return s, nil
 	}
