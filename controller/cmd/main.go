@@ -3,6 +3,7 @@
 // Its settings come from the environment:
 //
 //	PREHEAT_NAMESPACE      the namespace whose pools it keeps; empty means all
+//	PREHEAT_MAX_CREATING   how many sandboxes of a pool warm up at once (16)
 //	PREHEAT_PROBE_ADDRESS  where GET /healthz is answered (127.0.0.1:8080)
 //	SYSTEM_NAMESPACE       the namespace of its own ConfigMaps and Leases
 //
@@ -18,6 +19,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"strconv"
 	"time"
 
 	"github.com/go-logr/zapr"
@@ -64,6 +66,12 @@ func main() {
 // addresses, webhooks, and a telemetry resource that only one version of the
 // OpenTelemetry SDK accepts.
 func run(ctx context.Context) (err error) {
+	maxCreating := warmpool.DefaultMaxCreating
+	if text := os.Getenv("PREHEAT_MAX_CREATING"); text != "" {
+		if maxCreating, err = strconv.Atoi(text); err != nil || maxCreating < 1 {
+			return fmt.Errorf("PREHEAT_MAX_CREATING: %q is not a number above 0", text)
+		}
+	}
 	cfg := injection.ParseAndGetRESTConfigOrDie()
 	configure(cfg)
 	stop, err := serveProbes(ctx, cmp.Or(os.Getenv("PREHEAT_PROBE_ADDRESS"), probeAddress))
@@ -100,7 +108,7 @@ func run(ctx context.Context) (err error) {
 
 	unused := configmap.NewStaticWatcher()
 	controllers := []*controller.Impl{
-		warmpool.NewController(ctx, unused), claim.NewController(ctx, unused), template.NewController(ctx, unused),
+		warmpool.NewController(ctx, maxCreating), claim.NewController(ctx, unused), template.NewController(ctx, unused),
 	}
 	startInformers()
 	return controller.StartAll(ctx, controllers...)

@@ -81,18 +81,28 @@ func addScratch(p *corev1.PodSpec) {
 	}
 }
 
-// addRunner tells the runner where to listen, and the kubelet when it does: a
-// runner listens when its interpreters are warm.
+// addRunner tells the runner where to listen, and the kubelet where to learn that
+// its interpreters are warm: one startup probe, which waits until they are. The
+// kubelet goes on with readiness probes for as long as a sandbox waits, and
+// beyond its end; who claims one finds out by itself whether it answers.
 func addRunner(p *corev1.PodSpec, port int32) {
 	c := &p.Containers[0]
 	setEnv(c, v1alpha1.EnvListen, ":"+strconv.Itoa(int(port)))
-	if c.ReadinessProbe == nil {
-		c.ReadinessProbe = &corev1.Probe{
-			ProbeHandler:  corev1.ProbeHandler{TCPSocket: &corev1.TCPSocketAction{Port: intstr.FromInt32(port)}},
-			PeriodSeconds: 1,
-		}
+	if c.ReadinessProbe != nil || c.StartupProbe != nil {
+		return
+	}
+	probe := port + 1
+	if port == maxPort {
+		probe = port - 1
+	}
+	setEnv(c, v1alpha1.EnvProbe, ":"+strconv.Itoa(int(probe)))
+	c.StartupProbe = &corev1.Probe{
+		ProbeHandler:  corev1.ProbeHandler{HTTPGet: &corev1.HTTPGetAction{Port: intstr.FromInt32(probe)}},
+		PeriodSeconds: 1, TimeoutSeconds: 30, FailureThreshold: 10,
 	}
 }
+
+const maxPort = 65535
 
 func setEnv(c *corev1.Container, name, value string) {
 	c.Env = slices.DeleteFunc(c.Env, func(e corev1.EnvVar) bool { return e.Name == name })

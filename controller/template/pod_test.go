@@ -56,7 +56,7 @@ func TestDefaultsHarden(t *testing.T) {
 		"memory limit":             c.Resources.Limits.Memory().String() == "512Mi",
 		"ephemeral storage limit":  c.Resources.Limits.StorageEphemeral().String() == "64Mi",
 		"DNS is refused at once":   s.DNSPolicy == corev1.DNSNone && s.DNSConfig.Nameservers[0] == "127.0.0.1",
-		"readiness is the runner":  c.ReadinessProbe.TCPSocket.Port.IntValue() == 7070,
+		"warm when the runner is":  c.StartupProbe.HTTPGet.Port.IntValue() == 7071 && c.ReadinessProbe == nil,
 		"the lock is open":         pod.Labels[v1alpha1.LabelState] == v1alpha1.StateWarm,
 		"the revision is labelled": pod.Labels[v1alpha1.LabelRevision] == b.Revision,
 		"owned by the pool":        metav1.IsControlledBy(pod, &v1alpha1.SandboxWarmPool{ObjectMeta: metav1.ObjectMeta{UID: "u1"}}),
@@ -71,7 +71,7 @@ func TestDefaultsHarden(t *testing.T) {
 			t.Errorf("volume %s is not a size-limited tmpfs", v.Name)
 		}
 	}
-	if want := []corev1.EnvVar{{Name: "PREHEAT_RUNNER_LISTEN", Value: ":7070"}, {Name: "PREHEAT_RUNNER_TOKEN", Value: "secret"}}; !slices.Equal(c.Env, want) {
+	if want := []corev1.EnvVar{{Name: "PREHEAT_RUNNER_LISTEN", Value: ":7070"}, {Name: "PREHEAT_RUNNER_PROBE", Value: ":7071"}, {Name: "PREHEAT_RUNNER_TOKEN", Value: "secret"}}; !slices.Equal(c.Env, want) {
 		t.Errorf("environment %v, want %v", c.Env, want)
 	}
 }

@@ -19,7 +19,6 @@ import (
 	"k8s.io/client-go/tools/cache"
 	kubeclient "knative.dev/pkg/client/injection/kube/client"
 	podinformer "knative.dev/pkg/client/injection/kube/informers/core/v1/pod/filtered"
-	"knative.dev/pkg/configmap"
 	"knative.dev/pkg/controller"
 	"knative.dev/pkg/logging"
 	"knative.dev/pkg/reconciler"
@@ -36,8 +35,13 @@ import (
 // NewController needs it as a selector of the filtered informers.
 const PodSelector = v1alpha1.LabelPool
 
-// NewController returns the controller of SandboxWarmPools.
-func NewController(ctx context.Context, _ configmap.Watcher) *controller.Impl {
+// DefaultMaxCreating is how many sandboxes of a pool warm up at once unless it
+// is said otherwise.
+const DefaultMaxCreating = 16
+
+// NewController returns the controller of SandboxWarmPools, of which each has
+// at most maxCreating sandboxes warming up at once.
+func NewController(ctx context.Context, maxCreating int) *controller.Impl {
 	pods := podinformer.Get(ctx, PodSelector)
 	m, err := newMetrics()
 	if err != nil {
@@ -46,7 +50,7 @@ func NewController(ctx context.Context, _ configmap.Watcher) *controller.Impl {
 	r := &poolReconciler{
 		kube: kubeclient.Get(ctx), client: client.Get(ctx), pods: pods.Lister(),
 		claims: claiminformer.Get(ctx).Lister(), templates: templateinformer.Get(ctx).Lister(),
-		ledger: newLedger(), metrics: m, tracer: newTracer(),
+		ledger: newLedger(), metrics: m, tracer: newTracer(), maxCreating: maxCreating,
 	}
 	impl := poolreconciler.NewImpl(ctx, r, func(impl *controller.Impl) controller.Options {
 		return controller.Options{

@@ -12,8 +12,6 @@ import (
 )
 
 const (
-	// maxCreating bounds the sandboxes of a pool that warm up at once.
-	maxCreating = 16
 	// minLimit is the least that maxSandboxes stands for when it is not set.
 	minLimit = 20
 	// lull is longer than most programs take, their claims included, even ten
@@ -37,6 +35,8 @@ type observation struct {
 	revision string
 	paused   plan.Problem
 	now      time.Time
+
+	maxCreating int
 }
 
 // state turns an observation into what the plan decides on.
@@ -44,7 +44,7 @@ func (o *observation) state() plan.State {
 	spec := &o.pool.Spec
 	s := plan.State{
 		Size: o.size(), Revision: o.revision, Creating: len(o.memory.made),
-		Limit: limit(spec), MaxCreating: maxCreating,
+		Limit: limit(spec), MaxCreating: o.maxCreating,
 		WarmTimeout: time.Duration(spec.ProgressDeadlineSeconds) * time.Second,
 		Backoff:     o.memory.backoff, Paused: o.paused, Lull: lull,
 	}

@@ -43,6 +43,8 @@ type poolReconciler struct {
 	ledger    *ledger
 	metrics   *metrics
 	tracer    tracer
+	// maxCreating bounds the sandboxes of a pool that warm up at once.
+	maxCreating int
 }
 
 // ReconcileKind implements the generated Interface. The status is its own to
@@ -196,7 +198,7 @@ func (r *poolReconciler) observe(ctx context.Context, pool *v1alpha1.SandboxWarm
 	gone.first = r.ledger.versions(claims)
 	m.refresh(pods, claims, gone, now)
 	return &observation{
-		pool: pool, pods: pods, claims: claims, memory: m, paused: paused, now: now,
+		pool: pool, pods: pods, claims: claims, memory: m, paused: paused, now: now, maxCreating: r.maxCreating,
 		over: func(pod *corev1.Pod) bool { return r.over(ctx, m, pod, now) },
 	}, nil
 }

@@ -56,11 +56,20 @@ func Claim(h Holder) ([]byte, error) {
 		ops = append(ops, label("add", v1alpha1.LabelTrace, h.Trace))
 	}
 	if h.Deadline > 0 {
-		// Rounded up, and at least the one second that the API asks for.
-		seconds := int64((h.Deadline + time.Second - 1) / time.Second)
-		ops = append(ops, operation{Op: "add", Path: "/spec/activeDeadlineSeconds", Value: seconds})
+		ops = append(ops, deadlineOf(h.Deadline))
 	}
 	return encode(ops)
+}
+
+// Limit returns the patch that bounds how long a Pod of a holder may live; see
+// Holder.Deadline.
+func Limit(claim string, deadline time.Duration) ([]byte, error) {
+	return encode([]operation{label("test", v1alpha1.LabelClaim, claim), deadlineOf(deadline)})
+}
+
+// deadlineOf rounds up, to at least the one second that the API asks for.
+func deadlineOf(d time.Duration) operation {
+	return operation{Op: "add", Path: "/spec/activeDeadlineSeconds", Value: int64((d + time.Second - 1) / time.Second)}
 }
 
 // Retire returns the patch that takes a warm sandbox out of everybody's reach,

@@ -39,6 +39,8 @@ const (
 	EnvToken = "PREHEAT_RUNNER_TOKEN"
 	// EnvListen holds the address on which the runner takes it.
 	EnvListen = "PREHEAT_RUNNER_LISTEN"
+	// EnvProbe holds the address on which it answers the kubelet's probe.
+	EnvProbe = "PREHEAT_RUNNER_PROBE"
 )
 
 // LabelClaimant marks the Pods that may reach the runners of sandboxes.

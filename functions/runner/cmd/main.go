@@ -7,6 +7,7 @@
 //	PREHEAT_RUNNER_TOKEN    token that the run must carry
 //	PREHEAT_RUNNER_FD       descriptor of a connected socket to serve
 //	PREHEAT_RUNNER_LISTEN   TCP address to serve, if there is no such socket
+//	PREHEAT_RUNNER_PROBE    TCP address where HTTP probes are answered, if any
 //
 // None of them reaches a program.
 package main
@@ -48,6 +49,12 @@ func run() error {
 	// the other processors to the program.
 	runtime.GOMAXPROCS(1)
 	set, env := environment()
+	warm := make(chan struct{})
+	if address := set["PROBE"]; address != "" {
+		if err := answerProbes(address, warm); err != nil {
+			return err
+		}
+	}
 	if home := env["HOME"]; home != "" {
 		if err := os.CopyFS(home, os.DirFS(skeleton)); err != nil && !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, fs.ErrExist) {
 			return fmt.Errorf("preparing the home directory: %w", err)
@@ -73,7 +80,7 @@ func run() error {
 		}
 		return nil
 	}
-	return listen(r, set["LISTEN"])
+	return listen(r, set["LISTEN"], warm)
 }
 
 // environment splits the environment into the runner's settings, without
@@ -121,13 +128,15 @@ func inherited(fd string) (net.Conn, error) {
 	return conn, nil
 }
 
-// listen serves connections until one has brought a run and that is over.
-func listen(r *runner.Runner, address string) error {
+// listen serves connections until one has brought a run and that is over. It
+// closes ready when they can come.
+func listen(r *runner.Runner, address string, ready chan<- struct{}) error {
 	l, err := net.Listen("tcp", address)
 	if err != nil {
 		return fmt.Errorf("listening: %w", err)
 	}
 	defer func() { _ = l.Close() }()
+	close(ready)
 	done := make(chan error, 1)
 	go func() { // ends with the listener
 		for {

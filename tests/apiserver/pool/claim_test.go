@@ -3,6 +3,7 @@ package pool_test
 import (
 	"context"
 	"errors"
+	"sync"
 	"testing"
 	"time"
 
@@ -73,14 +74,48 @@ func TestExecution(t *testing.T) {
 	if len(claimed) != 1 || claimed[0].Name != s.Name() {
 		t.Fatalf("claimed are %v", claimed)
 	}
-	if d := claimed[0].Spec.ActiveDeadlineSeconds; d == nil || *d < 30 || *d > 120 {
-		t.Errorf("the Pod's own deadline is %v", d)
+	if d := claimed[0].Spec.ActiveDeadlineSeconds; d != nil {
+		t.Errorf("the quick program's Pod has a deadline of %d s", *d)
 	}
 	if len(claimed[0].OwnerReferences) != 0 {
 		t.Error("a claimed sandbox still belongs to its pool")
 	}
 	s.Release()
 	settled(sp, 2)
+	noFaults(t, node)
+}
+
+// TestDeadline: the node learns how long a sandbox may live when its program
+// goes on for a while.
+func TestDeadline(t *testing.T) {
+	sp := shared.Space(t)
+	node := sp.Node(fakenode.Options{})
+	sp.Create(sp.Template("python", node), sp.Pool("code", "python", 1))
+	sp.Controller()
+	p := sp.Claimant()
+	sp.Eventually("a sandbox is warm", func() bool { return sp.Warm() == 1 && len(p.Status()) == 1 && p.Status()[0].Warm == 1 })
+	s := mustClaim(t, p)
+	var ended sync.WaitGroup
+	ended.Go(func() {
+		run := fakenode.Program()
+		run.Code = []byte("5s")
+		if _, err := s.Run(t.Context(), run, new(fakenode.Output)); err != nil {
+			t.Errorf("run in %s: %v", s.Name(), err)
+		}
+	})
+	sp.Eventually("the Pod has a deadline of its own", func() bool {
+		claimed := sp.Pods(v1alpha1.StateClaimed)
+		if len(claimed) != 1 || claimed[0].Spec.ActiveDeadlineSeconds == nil {
+			return false
+		}
+		if d := *claimed[0].Spec.ActiveDeadlineSeconds; d < 30 || d > 120 {
+			t.Errorf("it is %d s", d)
+		}
+		return true
+	})
+	ended.Wait()
+	s.Release()
+	settled(sp, 1)
 	noFaults(t, node)
 }
 

@@ -32,6 +32,8 @@ const (
 	sandboxes = "runc-warmpool"
 	poolName  = "code-sandbox-pool"
 
+	templateName = "code-sandbox"
+
 	patience = 3 * time.Minute
 )
 
@@ -48,6 +50,9 @@ type cluster struct {
 	kube          kubernetes.Interface
 	preheat       versioned.Interface
 	knative       serving.Interface
+	pods          *pods
+	size          int32
+	idle          idlePods
 	image         string
 	inside, route endpoint
 }
@@ -68,7 +73,10 @@ func connect(ctx context.Context) (*cluster, error) {
 	if c.knative, err = serving.NewForConfig(config); err != nil {
 		return nil, err
 	}
-	template, err := c.preheat.SandboxV1alpha1().SandboxTemplates(sandboxes).Get(ctx, "code-sandbox", metav1.GetOptions{})
+	if c.pods, err = watchPods(ctx, c.kube); err != nil {
+		return nil, err
+	}
+	template, err := c.preheat.SandboxV1alpha1().SandboxTemplates(sandboxes).Get(ctx, templateName, metav1.GetOptions{})
 	if err != nil {
 		return nil, err
 	}
@@ -150,21 +158,7 @@ func (c *cluster) resize(ctx context.Context, size int32) (was int32, err error)
 
 // warm waits until so many sandboxes can be claimed.
 func (c *cluster) warm(ctx context.Context, n int32) error {
-	return c.until(ctx, fmt.Sprintf("%d sandboxes are warm", n), func() (bool, error) {
-		list, err := c.kube.CoreV1().Pods(sandboxes).List(ctx, metav1.ListOptions{LabelSelector: v1alpha1.LabelState + "=" + v1alpha1.StateWarm})
-		if err != nil {
-			return false, err
-		}
-		ready := int32(0)
-		for _, p := range list.Items {
-			for _, condition := range p.Status.Conditions {
-				if condition.Type == corev1.PodReady && condition.Status == corev1.ConditionTrue && p.DeletionTimestamp == nil {
-					ready++
-				}
-			}
-		}
-		return ready >= n, nil
-	})
+	return c.pods.until(ctx, fmt.Sprintf("%d sandboxes are warm", n), func(_, ready int) bool { return ready >= int(n) })
 }
 
 func (c *cluster) until(ctx context.Context, what string, holds func() (bool, error)) error {
@@ -178,17 +172,18 @@ func (c *cluster) until(ctx context.Context, what string, holds func() (bool, er
 		select {
 		case <-ctx.Done():
 			return fmt.Errorf("waited in vain until %s: %w", what, ctx.Err())
-		case <-time.After(10 * time.Millisecond):
+		case <-time.After(100 * time.Millisecond):
 		}
 	}
 }
 
 func (c *cluster) barePod(label string) *corev1.Pod {
 	return &corev1.Pod{
-		ObjectMeta: metav1.ObjectMeta{GenerateName: label + "-", Labels: map[string]string{label: ""}},
+		ObjectMeta: metav1.ObjectMeta{Namespace: metav1.NamespaceDefault, GenerateName: label + "-", Labels: map[string]string{label: ""}},
 		Spec: corev1.PodSpec{
 			RestartPolicy: corev1.RestartPolicyNever, AutomountServiceAccountToken: ptr.To(false), HostUsers: ptr.To(false),
-			TerminationGracePeriodSeconds: ptr.To[int64](0),
+			// As sandboxes: with 0 it would be gone before it has ended.
+			TerminationGracePeriodSeconds: ptr.To[int64](5),
 			Containers: []corev1.Container{{
 				Name: "sandbox", Image: c.image, ImagePullPolicy: corev1.PullIfNotPresent,
 				Env: []corev1.EnvVar{{Name: v1alpha1.EnvListen, Value: ":7070"}, {Name: v1alpha1.EnvToken, Value: "bench"}},

@@ -26,7 +26,7 @@ func main() {
 
 func run() error {
 	out := flag.String("out", "build/bench/cluster.json", "where to write the figures")
-	n := flag.Int("n", 40, "requests for each latency")
+	n := flag.Int("n", 20, "requests for each latency")
 	size := flag.Int("pool", 20, "size of the pool")
 	only := flag.String("only", "", "measure only what has this in its name: "+strings.Join(names, ", "))
 	flag.Parse()
@@ -57,6 +57,11 @@ func (c *cluster) measure(ctx context.Context, n int, size int32, only string) (
 		_, resizeErr := c.resize(context.WithoutCancel(ctx), was)
 		err = errors.Join(err, resizeErr)
 	}()
+	c.size = size
+	if err := c.makeIdle(ctx, 10); err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, c.idle.remove(ctx)) }()
 	var all []table.Row
 	for _, name := range names {
 		if !strings.Contains(name, only) {

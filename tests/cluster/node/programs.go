@@ -82,7 +82,9 @@ func (n *Node) startProxy() error {
 }
 
 func (n *Node) startRouter() error {
-	return n.start(router, filepath.Join(n.bin.router, router),
+	// It writes all rules anew whenever a Pod changes. Sandboxes have them long
+	// before they run anything, so that it may leave the processors to others.
+	return n.start(router, "nice", "-n", "5", filepath.Join(n.bin.router, router),
 		"--kubeconfig="+n.conf("router.kubeconfig"), "--hostname-override="+nodeName,
 		"--run-firewall=true", "--run-router=false", "--run-service-proxy=false", "--run-loadbalancer=false",
 		"--service-cluster-ip-range="+serviceRange, "--iptables-sync-period=10m", "--health-port=0")

@@ -131,16 +131,17 @@ func (a *attempt) fast(caller context.Context) (*sandbox, error) {
 		return nil, a.explain(caller, "claim sandbox "+e.pod.Name, err)
 	}
 	s, err := a.connect(pod, call)
-	if err != nil {
-		// It died before anyone knew: the claim goes with it.
-		a.abandon(pod)
-		a.log.Warn("A warm sandbox could not be reached", "pool", a.pool.Name, "sandbox", pod.Name, "error", err)
-		if caller.Err() != nil {
-			return nil, a.explain(caller, "reach sandbox "+pod.Name, err)
-		}
-		return a.again().fast(caller)
+	if err == nil {
+		s.lifetime = a.lifetime(e)
+		return s, nil
 	}
-	return s, nil
+	// It died before anyone knew: the claim goes with it.
+	a.abandon(pod)
+	a.log.Warn("A warm sandbox could not be reached", "pool", a.pool.Name, "sandbox", pod.Name, "error", err)
+	if caller.Err() != nil {
+		return nil, a.explain(caller, "reach sandbox "+pod.Name, err)
+	}
+	return a.again().fast(caller)
 }
 
 // begin creates the claim and takes a sandbox side by side. The claim of an
@@ -190,7 +191,7 @@ func (a *attempt) create(ctx context.Context, binding v1alpha1.Binding, wait tim
 // win takes the lock of a sandbox. It returns nil without an error when
 // someone else has it.
 func (a *attempt) win(ctx context.Context, e *candidate) (*corev1.Pod, error) {
-	patch, err := lock.Claim(lock.Holder{Claim: a.name, UID: a.uid, Deadline: a.lifetime(e), Trace: tracecontext.Of(ctx)})
+	patch, err := lock.Claim(lock.Holder{Claim: a.name, UID: a.uid, Trace: tracecontext.Of(ctx)})
 	if err != nil {
 		return nil, err
 	}

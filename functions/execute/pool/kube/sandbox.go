@@ -37,8 +37,11 @@ type sandbox struct {
 	claim    string
 	// kept says that the claim stays when the sandbox goes, as the record of
 	// an event, which Finish ends.
-	kept     bool
-	token    string
+	kept  bool
+	token string
+	// lifetime is how long the Pod may live from its own start on, if nobody
+	// has told the node yet.
+	lifetime time.Duration
 	conn     net.Conn
 	queued   bool
 	reported bool
@@ -62,6 +65,7 @@ func (s *sandbox) Run(ctx context.Context, run wire.Run, sink wire.Sink) (wire.O
 		attribute.String("preheat.pool", s.poolName), attribute.String("preheat.sandbox", s.name)))
 	defer span.End()
 	run.Token = s.token
+	defer s.limitLater(ctx)()
 	outcome, err := wire.NewClient(s.conn).Execute(ctx, run, sink)
 	s.reported = err == nil
 	var failure *wire.Failure
@@ -75,6 +79,36 @@ func (s *sandbox) Run(ctx context.Context, run wire.Run, sink wire.Sink) (wire.O
 	}
 	span.SetStatus(codes.Error, err.Error())
 	return wire.Outcome{}, err
+}
+
+// limitAfter is longer than most programs take: they are spared the write, which
+// has the node look at their Pod while they run.
+const limitAfter = time.Second
+
+// limitLater tells the node, once the program has run for a while, how long the
+// Pod may live, as the last resort when everybody else is gone. The caller ends
+// it with stop.
+func (s *sandbox) limitLater(ctx context.Context) (stop func()) {
+	if s.lifetime == 0 {
+		return func() {}
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	var work sync.WaitGroup
+	work.Go(func() {
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(limitAfter):
+		}
+		patch, err := lock.Limit(s.claim, s.lifetime)
+		if err == nil {
+			_, err = s.owner.kube.CoreV1().Pods(s.owner.namespace).Patch(ctx, s.name, lock.PatchType, patch, metav1.PatchOptions{})
+		}
+		if err != nil && ctx.Err() == nil {
+			s.owner.log.Warn("A sandbox could not be given a deadline", "sandbox", s.name, "error", err)
+		}
+	})
+	return func() { cancel(); work.Wait() }
 }
 
 // lost bounds the wait for the runner of a Pod that is gone.
