@@ -58,9 +58,11 @@ func (p *Pool) Claim(ctx context.Context, want pool.Claim) (pool.Sandbox, error)
 		attribute.String("preheat.pool", o.pool.Name), attribute.String("preheat.execution", want.ID)))
 	defer span.End()
 	start := time.Now()
+	p.enter()
 	s, path, err := p.claim(ctx, o, want)
 	span.SetAttributes(attribute.String("preheat.path", path))
 	if err != nil {
+		p.leave()
 		span.SetStatus(codes.Error, err.Error())
 		return nil, err
 	}

@@ -37,6 +37,12 @@ const (
 	endTries   = 4
 	// dialTimeout bounds the connection to a runner in the same cluster.
 	dialTimeout = time.Second
+	// answerFirst is how long a sandbox that has reported, and its claim, outlive
+	// the release, so that the answer is on its way before the cluster is busy
+	// with what they leave behind; deferEnd is how long they do at most for the
+	// sake of other executions.
+	answerFirst = 10 * time.Millisecond
+	deferEnd    = 500 * time.Millisecond
 	// selfServe is how long the first in line leaves a warm sandbox to the
 	// controller before taking it itself.
 	selfServe = 250 * time.Millisecond
@@ -78,6 +84,10 @@ type Pool struct {
 	cancel context.CancelFunc
 	mu     sync.Mutex
 	closed bool
+	// active counts the executions from their claims to their releases; idle
+	// is closed while there is none.
+	active int
+	idle   chan struct{}
 	work   sync.WaitGroup
 }
 
@@ -126,6 +136,37 @@ func (p *Pool) Close() error {
 	p.cancel()
 	p.cache.stop()
 	return nil
+}
+
+// enter counts an execution, until leave.
+func (p *Pool) enter() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.active == 0 {
+		p.idle = make(chan struct{})
+	}
+	p.active++
+}
+
+func (p *Pool) leave() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.active--; p.active == 0 {
+		close(p.idle)
+	}
+}
+
+// othersFirst waits for the executions that go on, but not for long: the end of
+// a sandbox keeps the API server and a node busy, and a burst has many.
+func (p *Pool) othersFirst(ctx context.Context) {
+	p.mu.Lock()
+	idle := p.idle
+	p.mu.Unlock()
+	select {
+	case <-ctx.Done():
+	case <-idle:
+	case <-time.After(deferEnd):
+	}
 }
 
 // background runs the end of a claim, which outlives its caller. After Close

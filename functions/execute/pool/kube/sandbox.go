@@ -24,11 +24,6 @@ import (
 // be on the way when the Pod is gone.
 const lostGrace = time.Second
 
-// answerFirst is how long a sandbox that has reported, and its claim, outlive
-// the release, so that the answer is on its way before the cluster is busy with
-// what they leave behind.
-const answerFirst = 10 * time.Millisecond
-
 // sandbox is a claimed Pod.
 type sandbox struct {
 	owner    *Pool
@@ -119,6 +114,7 @@ func (s *sandbox) lost() { _ = s.conn.SetReadDeadline(time.Now().Add(lostGrace))
 func (s *sandbox) Release() {
 	s.released.Do(func() {
 		s.owner.cache.unhold(s)
+		s.owner.leave()
 		if !s.reported {
 			_ = s.conn.Close()
 		}
@@ -127,6 +123,7 @@ func (s *sandbox) Release() {
 			case <-ctx.Done():
 			case <-time.After(answerFirst):
 			}
+			s.owner.othersFirst(ctx)
 			_ = s.conn.Close()
 			if !s.kept {
 				s.owner.endClaim(ctx, s.claim, s.poolName)
