@@ -91,20 +91,23 @@ const (
 	nameBare    = "bare runc create + start + delete, sustained"
 )
 
+// pause is between two measurements of something alone: a user presses Run now
+// and then, so that the pool has time to refill, and processors to rest.
+const pause = 80 * time.Millisecond
+
 // slices of the sustained measurements, so that both see the same machine.
 const parts = 4
 
 func measure(ctx context.Context, p *product, b *bare, n int, sustained time.Duration) ([]table.Row, error) {
-	// A user presses Run now and then: the pool has time to refill.
-	alone, err := times(ctx, 1, n, 80*time.Millisecond, p.execute)
+	alone, err := times(ctx, 1, n, pause, p.execute)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", nameHTTP, err)
 	}
-	python, err := times(ctx, 1, n/5, 0, b.python)
+	python, err := times(ctx, 1, n/5, pause, b.python)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", namePython, err)
 	}
-	runcRun, err := times(ctx, 1, n/5, 0, b.run)
+	runcRun, err := times(ctx, 1, n/5, pause, b.run)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", nameRuncRun, err)
 	}
@@ -113,7 +116,7 @@ func measure(ctx context.Context, p *product, b *bare, n int, sustained time.Dur
 		return nil, fmt.Errorf("%s: %w", nameHTTP8, err)
 	}
 	stop := p.attack(ctx)
-	beside, err := times(ctx, 1, n/2, 80*time.Millisecond, p.execute)
+	beside, err := times(ctx, 1, n/2, pause, p.execute)
 	if err := errors.Join(err, stop()); err != nil {
 		return nil, fmt.Errorf("%s: %w", nameBeside, err)
 	}

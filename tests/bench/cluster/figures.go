@@ -20,6 +20,10 @@ const rest = 300 * time.Millisecond
 //
 // Beside it stands what one write takes then: the label of a Pod, patched.
 func (c *cluster) latency(ctx context.Context, name string, to endpoint, n, atOnce int) ([]table.Row, error) {
+	// The first one brings up what has scaled to zero.
+	if err := errors.Join(to.run(ctx), c.claimed(ctx, 1)); err != nil {
+		return nil, fmt.Errorf("%s: %w", name, err)
+	}
 	var took, writes []time.Duration
 	for len(took) < n {
 		if err := c.settled(ctx); err != nil {
