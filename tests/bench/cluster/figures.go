@@ -8,8 +8,9 @@ import (
 	"sync"
 	"time"
 
-	"github.com/preheat-dev/preheat/tests/bench/table"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/preheat-dev/preheat/tests/bench/table"
 )
 
 // rest is how long nothing happens before each measurement of a latency.
@@ -103,19 +104,17 @@ func (c *cluster) settled(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	size := 0
 	err = c.until(ctx, "the pool says that it is full", func() (bool, error) {
 		pool, err := c.preheat.SandboxV1alpha1().SandboxWarmPools(sandboxes).Get(ctx, poolName, metav1.GetOptions{})
 		if err != nil {
 			return false, err
 		}
-		size = int(*pool.Spec.Replicas)
-		return pool.Status.ReadyReplicas == *pool.Spec.Replicas, nil
+		return pool.Status.ReadyReplicas == c.size, nil
 	})
 	if err != nil {
 		return err
 	}
-	return c.pods.until(ctx, "used sandboxes are gone and the pool is full", func(all, ready int) bool { return all == size && ready == size })
+	return c.pods.until(ctx, "used sandboxes are gone and the pool is full", func(all, ready int) bool { return all == int(c.size) && ready == int(c.size) })
 }
 
 // writes measures how many writes the API server takes for one execution, the

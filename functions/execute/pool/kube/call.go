@@ -67,6 +67,9 @@ func (a *attempt) connect(pod *corev1.Pod, c *call) (*sandbox, error) {
 		return nil, fmt.Errorf("reach the runner of sandbox %s: %w", pod.Name, err)
 	}
 	s := &sandbox{owner: a.Pool, name: pod.Name, poolName: a.pool.Name, claim: a.name, kept: a.want.Event != "", token: c.token, conn: conn}
+	if pod.Spec.ActiveDeadlineSeconds == nil { // the controller sets it as it binds
+		s.lifetime = a.lifetime(a.cache.known(pod))
+	}
 	a.cache.hold(s)
 	return s, nil
 }

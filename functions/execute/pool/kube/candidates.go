@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/labels"
 
 	"github.com/preheat-dev/preheat/api/sandbox/v1alpha1"
@@ -106,6 +107,16 @@ func (c *cache) take(o offer) *candidate {
 	e.taken = true
 	taken := e.candidate
 	return &taken
+}
+
+// known is a sandbox with when it was first seen, which is now at the latest.
+func (c *cache) known(pod *corev1.Pod) *candidate {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if e := c.pods[pod.Name]; e != nil && e.pod.UID == pod.UID {
+		return &candidate{pod: pod, seen: e.seen}
+	}
+	return &candidate{pod: pod, seen: time.Now()}
 }
 
 // contended is how long others are taken to be after the same sandboxes.

@@ -134,7 +134,6 @@ func (a *attempt) fast(caller context.Context) (*sandbox, error) {
 	}
 	s, err := a.connect(pod, call)
 	if err == nil {
-		s.lifetime = a.lifetime(e)
 		return s, nil
 	}
 	// It died before anyone knew: the claim goes with it.
