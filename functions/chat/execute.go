@@ -18,6 +18,7 @@ import (
 	"go.opentelemetry.io/contrib/instrumentation/net/http/otelhttp"
 	"go.opentelemetry.io/otel"
 	"go.opentelemetry.io/otel/propagation"
+	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 
 	"github.com/preheat-dev/preheat/api/execution"
 	"github.com/preheat-dev/preheat/functions/server"
@@ -98,8 +99,12 @@ func (c *Chat) mark(f *fiber.Ctx, req *http.Request) {
 	}
 }
 
-// traced makes executions spans, of the trace of their request.
+// traced makes executions spans, of the trace of their request, where anybody
+// asked for traces.
 func traced(base http.RoundTripper) http.RoundTripper {
+	if _, on := otel.GetTracerProvider().(*sdktrace.TracerProvider); !on {
+		return base
+	}
 	// Without a provider of its own it would take that of the remote parent,
 	// which records nothing.
 	return otelhttp.NewTransport(base, otelhttp.WithTracerProvider(otel.GetTracerProvider()),
