@@ -30,10 +30,8 @@ func networkPolicy(t *v1alpha1.SandboxTemplate) *networkingv1.NetworkPolicy {
 			PolicyTypes: []networkingv1.PolicyType{networkingv1.PolicyTypeIngress, networkingv1.PolicyTypeEgress},
 			Ingress: []networkingv1.NetworkPolicyIngressRule{{
 				From: []networkingv1.NetworkPolicyPeer{{
-					NamespaceSelector: &metav1.LabelSelector{},
-					PodSelector: &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{
-						{Key: v1alpha1.LabelClaimant, Operator: metav1.LabelSelectorOpExists},
-					}},
+					NamespaceSelector: claimants(),
+					PodSelector:       claimants(),
 				}},
 				Ports: []networkingv1.NetworkPolicyPort{{
 					Protocol: ptr.To(corev1.ProtocolTCP), Port: ptr.To(intstr.FromInt32(t.Spec.RunnerPort)),
@@ -41,4 +39,11 @@ func networkPolicy(t *v1alpha1.SandboxTemplate) *networkingv1.NetworkPolicy {
 			}},
 		},
 	}
+}
+
+// claimants selects what has the claimants' label.
+func claimants() *metav1.LabelSelector {
+	return &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{
+		{Key: v1alpha1.LabelClaimant, Operator: metav1.LabelSelectorOpExists},
+	}}
 }

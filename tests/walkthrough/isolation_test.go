@@ -64,23 +64,35 @@ func TestASandboxReachesNothing(t *testing.T) {
 			t.Errorf("a sandbox reached: %s", line)
 		}
 	}
+}
 
-	// The same program elsewhere does reach them: the policy makes the difference.
+// TestOnlyClaimantsReachASandbox: the program of the test above gets everywhere
+// from another Pod, which has a claimant's label, but to a sandbox only where
+// its namespace has that label too.
+func TestOnlyClaimantsReachASandbox(t *testing.T) {
+	const label = "sandbox.preheat.dev/claimant"
+	s := newShell(t)
+	list := targets(s, slices.Collect(maps.Values(addresses(s, s.full(2))))...)
 	image := s.quiet("kubectl get sandboxtemplate code-sandbox -n " + sandboxes + " -o jsonpath={.spec.podTemplate.spec.containers[0].image}")
-	list = targets(s, slices.Collect(maps.Values(addresses(s, s.full(2))))...)
-	script := strings.ReplaceAll(fmt.Sprintf(reach, list), "'", `'\''`)
-	t.Cleanup(func() { _, _ = s.tryCleanup("kubectl delete pod reach -n default --ignore-not-found --wait=false") })
-	s.quiet("kubectl run reach -n default --restart=Never --image-pull-policy=IfNotPresent --image=" + image + ` --command -- python3 -I -c '` + script + `'`)
-	s.quiet("kubectl wait pod/reach -n default --for=jsonpath={.status.phase}=Succeeded --timeout=60s")
-	out := s.quiet("kubectl logs reach -n default")
+	t.Cleanup(func() { _, _ = s.tryCleanup("kubectl delete namespace reach --ignore-not-found --wait=false") })
+	s.quiet("kubectl create namespace reach")
+	s.quiet("kubectl run reach -n reach --labels=" + label + "=true --restart=Never --image-pull-policy=IfNotPresent --image=" + image + " --command -- sleep 300")
+	s.quiet("kubectl wait pod/reach -n reach --for=condition=Ready --timeout=60s")
+	try := "kubectl exec -n reach reach -- python3 -I -c '" + strings.ReplaceAll(fmt.Sprintf(reach, list), "'", `'\''`) + "'"
+
+	out := s.quiet(try)
 	for _, kind := range []string{"/443/tcp reached", "/53/udp reached", "/10250/tcp reached", "/80/tcp reached"} {
 		if !strings.Contains(out, kind) {
 			t.Errorf("a Pod without the policy did not get to %s:\n%s", kind, out)
 		}
 	}
 	if strings.Contains(out, "/7070/tcp reached") || strings.Count(out, "/7070/tcp no:") != 2 {
-		t.Errorf("a Pod that is no claimant reached a sandbox:\n%s", out)
+		t.Errorf("a Pod in a namespace of no claimants reached a sandbox:\n%s", out)
 	}
+	s.quiet("kubectl label namespace reach " + label + "=true")
+	s.eventually("a Pod in a namespace of claimants reaches both sandboxes", func() bool {
+		return strings.Count(s.quiet(try), "/7070/tcp reached") == 2
+	})
 }
 
 func TestASandboxHasNoCredentials(t *testing.T) {

@@ -43,5 +43,6 @@ const (
 	EnvProbe = "PREHEAT_RUNNER_PROBE"
 )
 
-// LabelClaimant marks the Pods that may reach the runners of sandboxes.
+// LabelClaimant marks the Pods that may reach the runners of sandboxes, and the
+// namespaces in which they are: whoever makes Pods must not admit them as well.
 const LabelClaimant = GroupName + "/claimant"

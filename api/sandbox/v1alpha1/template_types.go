@@ -48,7 +48,7 @@ type SandboxTemplateSpec struct {
 	RunnerPort int32 `json:"runnerPort,omitempty"`
 	// NetworkPolicyManagement says who keeps the sandboxes' NetworkPolicy.
 	// Managed: no egress at all, ingress to the runner's port only from Pods
-	// with the label sandbox.preheat.dev/claimant.
+	// with the label sandbox.preheat.dev/claimant, in namespaces that have it.
 	// +kubebuilder:default=Managed
 	NetworkPolicyManagement NetworkPolicyManagement `json:"networkPolicyManagement,omitempty"`
 	// Loosen lists the defaults that this template may set aside.

@@ -46,6 +46,13 @@ func TestTemplate(t *testing.T) {
 		spec.Ingress[0].Ports[0].Port.IntVal != node.Port() || spec.PodSelector.MatchLabels[v1alpha1.LabelTemplate] != "python" {
 		t.Errorf("the policy is %+v", spec)
 	}
+	for _, from := range spec.Ingress[0].From {
+		for what, selector := range map[string]*metav1.LabelSelector{"Pods": from.PodSelector, "namespaces": from.NamespaceSelector} {
+			if selector == nil || len(selector.MatchExpressions) != 1 || selector.MatchExpressions[0].Key != v1alpha1.LabelClaimant {
+				t.Errorf("the policy admits %s that match %v", what, selector)
+			}
+		}
+	}
 	sp.Eventually("a changed policy is put right", func() bool {
 		changed := policy.DeepCopy()
 		changed.Spec.Egress = []networkingv1.NetworkPolicyEgressRule{{}}
