@@ -95,21 +95,25 @@ const (
 // and then, so that the pool has time to refill, and processors to rest.
 const pause = 80 * time.Millisecond
 
-// slices of the sustained measurements, so that both see the same machine.
+// parts are the slices in which things are measured in turns that stand beside
+// each other, so that all of them see the same machine.
 const parts = 4
 
 func measure(ctx context.Context, p *product, b *bare, n int, sustained time.Duration) ([]table.Row, error) {
-	alone, err := times(ctx, 1, n, pause, p.execute)
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", nameHTTP, err)
-	}
-	python, err := times(ctx, 1, n/5, pause, b.python)
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", namePython, err)
-	}
-	runcRun, err := times(ctx, 1, n/5, pause, b.run)
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", nameRuncRun, err)
+	var alone, python, runcRun []time.Duration
+	for range parts {
+		for _, one := range []struct {
+			name string
+			n    int
+			do   work
+			all  *[]time.Duration
+		}{{nameHTTP, n / parts, p.execute, &alone}, {namePython, n / parts / 5, b.python, &python}, {nameRuncRun, n / parts / 5, b.run, &runcRun}} {
+			took, err := times(ctx, 1, max(one.n, 1), pause, one.do)
+			if err != nil {
+				return nil, fmt.Errorf("%s: %w", one.name, err)
+			}
+			*one.all = append(*one.all, took...)
+		}
 	}
 	eight, err := times(ctx, 8, n/8, 0, p.execute)
 	if err != nil {
