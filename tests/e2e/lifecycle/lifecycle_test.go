@@ -94,6 +94,24 @@ func TestTwoServersDoNotShareAStateFolder(t *testing.T) {
 	}
 }
 
+// TestShutdownWhileASandboxIsMadeLeavesNothing stops servers that are in the
+// midst of the refill, at several points of it.
+func TestShutdownWhileASandboxIsMadeLeavesNothing(t *testing.T) {
+	state := t.TempDir()
+	for _, later := range []time.Duration{0, 5, 10, 15, 20, 30, 40} {
+		p := product.StartIn(t, state, "PREHEAT_POOL_SIZE=2", "PREHEAT_JAVASCRIPT_POOL_SIZE=0")
+		p.Python(t, "print(1)")
+		product.Eventually(t, 10*time.Second, "the refill begins", func() bool {
+			now := pools(t, p)
+			// It may be over before anybody looks.
+			return len(now[execution.SandboxWarming]) > 0 || len(now[execution.SandboxWarm]) == 2
+		})
+		time.Sleep(later * time.Millisecond)
+		p.Stop(t)
+		nothingLeft(t, p)
+	}
+}
+
 func TestShutdownLetsAProgramEnd(t *testing.T) {
 	dir := t.TempDir()
 	p := product.StartIn(t, dir)

@@ -100,9 +100,13 @@ func (m *containers) start(ctx context.Context, p PoolConfig, c *container) erro
 	}
 	defer func() { _ = log.Close() }()
 	pidFile := filepath.Join(bundle, "pid")
-	_, err = m.runc.Run(ctx, c.name, bundle, &gorunc.CreateOpts{
+	// One that is killed half-way leaves what it cannot delete itself: when the
+	// pool closes, it gets to its end first.
+	running, cancel := context.WithTimeout(context.WithoutCancel(ctx), m.config.WarmTimeout)
+	_, err = m.runc.Run(running, c.name, bundle, &gorunc.CreateOpts{
 		Detach: true, PidFile: pidFile, ExtraFiles: []*os.File{theirs}, IO: toFile{log}, NoNewKeyring: true,
 	})
+	cancel()
 	// The pid counts even if runc failed later on: that process must end.
 	if text, readErr := os.ReadFile(pidFile); readErr == nil {
 		c.pid, _ = strconv.Atoi(strings.TrimSpace(string(text)))
@@ -177,7 +181,11 @@ func (m *containers) destroy(ctx context.Context, c *container) error {
 		c.pid = 0
 	}
 	if isDir(filepath.Join(m.runc.Root, c.name)) {
-		if err := m.runc.Delete(ctx, c.name, nil); err != nil {
+		err := m.runc.Delete(ctx, c.name, nil)
+		if err != nil { // there is less or more of it than of a container that has ended
+			err = m.runc.Delete(ctx, c.name, &gorunc.DeleteOpts{Force: true})
+		}
+		if err != nil {
 			return fmt.Errorf("destroying sandbox %s: %w", c.name, err)
 		}
 	}
