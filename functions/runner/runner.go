@@ -69,6 +69,10 @@ func New(config Config) (*Runner, error) {
 	if os.Getpid() != 1 {
 		return nil, errors.New("the runner must be PID 1 of a sandbox")
 	}
+	if err := seal(); err != nil {
+		// It is for the truth of a report, and nobody else's harm.
+		slog.Warn("Programs can end the runner of this sandbox", "error", err)
+	}
 	spare, err := newReserve()
 	if err != nil {
 		return nil, err

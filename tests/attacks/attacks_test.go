@@ -95,6 +95,7 @@ func TestS14SystemCalls(t *testing.T) {
 		call("take the runner's descriptors", unix.SYS_PIDFD_GETFD, ", os.pidfd_open(1), 3, 0"),
 		call("compare with the runner", unix.SYS_KCMP, ", 1, os.getpid(), 0, 3, 3"),
 		call("advise the runner's memory", unix.SYS_PROCESS_MADVISE, ", os.pidfd_open(1), 0, 0, 21, 0"),
+		call("limit the runner", unix.SYS_PRLIMIT64, ", 1, 0, struct.pack('2Q', 0, 0), 0"),
 		call("keyctl", unix.SYS_KEYCTL, ", 0, -3, 1"),
 		call("add_key", unix.SYS_ADD_KEY, `, b"user", b"k", b"v", 1, -3`),
 		call("request_key", unix.SYS_REQUEST_KEY, `, b"user", b"k", 0, -3`),
