@@ -93,6 +93,11 @@ func TestOnlyClaimantsReachASandbox(t *testing.T) {
 	s.eventually("a Pod in a namespace of claimants reaches both sandboxes", func() bool {
 		return strings.Count(s.quiet(try), "/7070/tcp reached") == 2
 	})
+	// By now the agent that enforces policies knows the Pod.
+	s.quiet("kubectl label namespace reach " + label + "-")
+	s.eventually("it reaches neither without the namespace's label", func() bool {
+		return strings.Count(s.quiet(try), "/7070/tcp no:") == 2
+	})
 }
 
 func TestASandboxHasNoCredentials(t *testing.T) {
