@@ -23,6 +23,11 @@ const (
 // AnnotationTrace is the traceparent of a claim's claimant, if that is traced.
 const AnnotationTrace = GroupName + "/traceparent"
 
+// AnnotationBegun is on the claim of an event from the moment on at which its
+// program may have begun: whoever finds a claim without it that is over knows
+// that the program never ran.
+const AnnotationBegun = GroupName + "/begun"
+
 // Values of LabelState.
 const (
 	// StateWarm: nobody's. It may be claimed once the Pod is Ready.
