@@ -58,6 +58,15 @@ type Result struct {
 	Notes []string `json:"notes"`
 }
 
+// Stream is an output stream of a program.
+type Stream int
+
+// The two output streams.
+const (
+	Stdout Stream = iota
+	Stderr
+)
+
 // Truncated says, per stream, how much was kept of what the program wrote.
 type Truncated struct {
 	Stdout StreamTruncation `json:"stdout"`

@@ -10,7 +10,7 @@
 // and, as with every Knative controller, from the ConfigMaps config-logging,
 // config-observability (metrics, by OTLP or Prometheus) and
 // config-leader-election in SYSTEM_NAMESPACE, which are read at the start.
-// Traces are exported as package tracing says, like those of the functions.
+// Traces are exported as package telemetry says, like those of the functions.
 package main
 
 import (
@@ -43,7 +43,7 @@ import (
 	"github.com/preheat-dev/preheat/controller/claim"
 	"github.com/preheat-dev/preheat/controller/template"
 	"github.com/preheat-dev/preheat/controller/warmpool"
-	"github.com/preheat-dev/preheat/functions/tracing"
+	"github.com/preheat-dev/preheat/internal/telemetry"
 )
 
 const (
@@ -95,7 +95,7 @@ func run(ctx context.Context) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, flush()) }()
-	flushTraces, err := tracing.SetUp(ctx, component)
+	flushTraces, err := telemetry.SetUp(ctx, component)
 	if err != nil {
 		return err
 	}

@@ -18,7 +18,7 @@ import (
 	"github.com/preheat-dev/preheat/api/sandbox/tracecontext"
 	"github.com/preheat-dev/preheat/api/sandbox/v1alpha1"
 	"github.com/preheat-dev/preheat/controller/template"
-	"github.com/preheat-dev/preheat/controller/warmpool/plan"
+	"github.com/preheat-dev/preheat/internal/plan"
 )
 
 const (

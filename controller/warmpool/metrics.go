@@ -11,7 +11,7 @@ import (
 	"go.opentelemetry.io/otel/metric"
 
 	"github.com/preheat-dev/preheat/api/sandbox/v1alpha1"
-	"github.com/preheat-dev/preheat/controller/warmpool/plan"
+	"github.com/preheat-dev/preheat/internal/plan"
 )
 
 const scope = "github.com/preheat-dev/preheat/controller/warmpool"

@@ -23,7 +23,7 @@ import (
 	listers "github.com/preheat-dev/preheat/api/client/listers/sandbox/v1alpha1"
 	"github.com/preheat-dev/preheat/api/sandbox/v1alpha1"
 	"github.com/preheat-dev/preheat/controller/template"
-	"github.com/preheat-dev/preheat/controller/warmpool/plan"
+	"github.com/preheat-dev/preheat/internal/plan"
 )
 
 const (

@@ -10,7 +10,7 @@ import (
 	"knative.dev/pkg/logging"
 
 	"github.com/preheat-dev/preheat/api/sandbox/v1alpha1"
-	"github.com/preheat-dev/preheat/controller/warmpool/plan"
+	"github.com/preheat-dev/preheat/internal/plan"
 )
 
 // Event reasons beside the reasons of conditions.

@@ -18,7 +18,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/preheat-dev/preheat/functions/chat"
-	"github.com/preheat-dev/preheat/functions/server"
+	"github.com/preheat-dev/preheat/internal/server"
 )
 
 const patience = 10 * time.Second

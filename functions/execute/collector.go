@@ -7,14 +7,13 @@ import (
 
 	"github.com/preheat-dev/preheat/api/execution"
 	"github.com/preheat-dev/preheat/functions/execute/pool"
-	"github.com/preheat-dev/preheat/functions/runner/wire"
 )
 
 // Sink takes an execution's events while it runs, in order and from one
 // goroutine. Its methods must not block for long: the sandbox waits for them.
 type Sink interface {
 	Start(sandbox string)
-	Output(stream wire.Stream, data []byte, skipped int64)
+	Output(stream execution.Stream, data []byte, skipped int64)
 	Result(execution.RichResult)
 	Artifact(execution.Artifact)
 }
@@ -37,7 +36,7 @@ type collector struct {
 	counts  [2]execution.StreamTruncation
 }
 
-var _ wire.Sink = (*collector)(nil)
+var _ pool.Sink = (*collector)(nil)
 
 func newCollector(sink Sink, left int64, began time.Time) *collector {
 	return &collector{sink: sink, left: left, began: began, result: execution.Result{
@@ -73,7 +72,7 @@ func (c *collector) claimed(s pool.Sandbox, at time.Time) {
 	*spent = milliseconds(at.Sub(c.began))
 }
 
-// Started implements wire.Sink.
+// Started implements pool.Sink.
 func (c *collector) Started() {
 	if c.started {
 		return
@@ -84,8 +83,8 @@ func (c *collector) Started() {
 	}
 }
 
-// Output implements wire.Sink.
-func (c *collector) Output(stream wire.Stream, data []byte, skipped int64) {
+// Output implements pool.Sink.
+func (c *collector) Output(stream execution.Stream, data []byte, skipped int64) {
 	if !c.takes(len(data)) {
 		return
 	}
@@ -102,7 +101,7 @@ func (c *collector) Output(stream wire.Stream, data []byte, skipped int64) {
 	c.streams[stream] = append(c.streams[stream], data...)
 }
 
-// Result implements wire.Sink.
+// Result implements pool.Sink.
 func (c *collector) Result(r execution.RichResult) {
 	if !c.takes(len(r.MIME) + len(r.Data)) {
 		return
@@ -114,7 +113,7 @@ func (c *collector) Result(r execution.RichResult) {
 	c.result.Results = append(c.result.Results, r)
 }
 
-// Artifact implements wire.Sink.
+// Artifact implements pool.Sink.
 func (c *collector) Artifact(a execution.Artifact) {
 	if !c.takes(len(a.Path) + len(a.MIME) + len(a.Content)) {
 		return
@@ -128,18 +127,18 @@ func (c *collector) Artifact(a execution.Artifact) {
 
 // finish completes the result. The counts are those of what arrived, which
 // hold even when the runner could not report its own.
-func (c *collector) finish(o wire.Outcome) {
+func (c *collector) finish(o pool.Outcome) {
 	r := &c.result
 	r.Status, r.ExitCode, r.Usage = o.Status, o.ExitCode, o.Usage
 	if o.Signal != "" {
 		r.Signal = &o.Signal
 	}
-	r.Truncated = execution.Truncated{Stdout: c.counts[wire.Stdout], Stderr: c.counts[wire.Stderr]}
+	r.Truncated = execution.Truncated{Stdout: c.counts[execution.Stdout], Stderr: c.counts[execution.Stderr]}
 	if o.Truncated != (execution.Truncated{}) {
 		r.Truncated = o.Truncated
 	}
-	r.Stdout, r.StdoutBase64 = execution.Text(c.streams[wire.Stdout])
-	r.Stderr, r.StderrBase64 = execution.Text(c.streams[wire.Stderr])
+	r.Stdout, r.StdoutBase64 = execution.Text(c.streams[execution.Stdout])
+	r.Stderr, r.StderrBase64 = execution.Text(c.streams[execution.Stderr])
 	r.Notes = append(r.Notes, o.Notes...)
 	r.TimingsMS.Start, r.TimingsMS.Run = milliseconds(o.Start), milliseconds(o.Run)
 }

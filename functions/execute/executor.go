@@ -18,7 +18,6 @@ import (
 
 	"github.com/preheat-dev/preheat/api/execution"
 	"github.com/preheat-dev/preheat/functions/execute/pool"
-	"github.com/preheat-dev/preheat/functions/runner/wire"
 )
 
 // overtime is how long after its own deadline a runner may still report.
@@ -129,10 +128,10 @@ func (e *Executor) execute(ctx context.Context, r request, sink Sink, began time
 		c.finish(outcome)
 		return &c.result, nil
 	case ctx.Err() != nil && c.started:
-		c.finish(wire.Outcome{Status: execution.StatusCancelled, ExitCode: 137, Signal: "SIGKILL", Run: time.Since(claimed)})
+		c.finish(pool.Outcome{Status: execution.StatusCancelled, ExitCode: 137, Signal: "SIGKILL", Run: time.Since(claimed)})
 		return &c.result, nil
 	}
-	c.finish(wire.Outcome{Status: execution.StatusPlatformError, Run: time.Since(claimed)})
+	c.finish(pool.Outcome{Status: execution.StatusPlatformError, Run: time.Since(claimed)})
 	return &c.result, e.runProblem(ctx, r.id, err)
 }
 
@@ -181,12 +180,12 @@ func (e *Executor) claimProblem(want pool.Claim, queue time.Duration, err error)
 var errOvertime = errors.New("the sandbox did not report in time")
 
 func (e *Executor) runProblem(ctx context.Context, id string, err error) *execution.Problem {
-	var failure *wire.Failure
+	var invalid *pool.InvalidError
 	switch {
 	case ctx.Err() != nil:
 		return gone(ctx)
-	case errors.As(err, &failure) && failure.Code == wire.FailureInvalid:
-		return execution.NewProblem(execution.ProblemInvalidValue, "The sandbox cannot run this: %s.", failure.Detail)
+	case errors.As(err, &invalid):
+		return execution.NewProblem(execution.ProblemInvalidValue, "The sandbox cannot run this: %s.", invalid.Detail)
 	case errors.Is(err, errOvertime):
 		return execution.NewProblem(execution.ProblemDeadline, "The sandbox did not report within %s after the program's deadline.", overtime)
 	case errors.Is(err, errExcess):
@@ -205,10 +204,10 @@ func gone(ctx context.Context) *execution.Problem {
 }
 
 // run is what the runner is asked to do.
-func (e *Executor) run(p *execution.Program, timeout time.Duration) wire.Run {
-	r := wire.Run{
+func (e *Executor) run(p *execution.Program, timeout time.Duration) pool.Run {
+	r := pool.Run{
 		Language: p.Language, Code: p.Code, Stdin: p.Stdin, Args: p.Args, Env: p.Env,
-		Limits: wire.Limits{
+		Limits: pool.Limits{
 			Timeout: timeout, Output: p.Limits.OutputBytes, TotalOutput: p.Limits.TotalOutputBytes,
 			Artifacts: e.limits.Artifacts, ArtifactBytes: e.limits.ArtifactBytes,
 			Results: e.limits.Results, ResultBytes: e.limits.ResultBytes,
@@ -218,7 +217,7 @@ func (e *Executor) run(p *execution.Program, timeout time.Duration) wire.Run {
 		r.Limits.Memory = p.Limits.MemoryBytes
 	}
 	for _, f := range p.Files {
-		r.Files = append(r.Files, wire.File{Path: f.Path, Content: f.Content})
+		r.Files = append(r.Files, pool.File{Path: f.Path, Content: f.Content})
 	}
 	return r
 }

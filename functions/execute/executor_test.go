@@ -16,17 +16,17 @@ import (
 )
 
 func TestExecute(t *testing.T) {
-	f := &failing{run: func(_ context.Context, run wire.Run, sink wire.Sink) (wire.Outcome, error) {
+	f := &failing{run: func(_ context.Context, run pool.Run, sink pool.Sink) (pool.Outcome, error) {
 		if string(run.Code) != "print(1)" || run.Limits.Timeout != 2*time.Second || run.Limits.Memory != 0 || run.Limits.Artifacts != 20 {
 			t.Errorf("asked for %+v", run)
 		}
 		sink.Started()
-		sink.Output(wire.Stdout, []byte("a\xff"), 0)
-		sink.Output(wire.Stderr, []byte("e"), 0)
-		sink.Output(wire.Stdout, []byte("b"), 7)
+		sink.Output(execution.Stdout, []byte("a\xff"), 0)
+		sink.Output(execution.Stderr, []byte("e"), 0)
+		sink.Output(execution.Stdout, []byte("b"), 7)
 		sink.Result(execution.RichResult{MIME: "text/html", Data: "<b>"})
 		sink.Artifact(execution.Artifact{Path: "x"})
-		return wire.Outcome{Status: execution.StatusFailed, ExitCode: 139, Signal: "SIGSEGV", Run: time.Second, Notes: []string{"n"}}, nil
+		return pool.Outcome{Status: execution.StatusFailed, ExitCode: 139, Signal: "SIGSEGV", Run: time.Second, Notes: []string{"n"}}, nil
 	}}
 	e := newExecutor(f)
 	r, err := e.Execute(t.Context(), "id", e.program(t, hello()), nil)
@@ -106,10 +106,10 @@ func TestQueueTimeout(t *testing.T) {
 }
 
 // partly runs a program that writes a little, and then goes on with then.
-func partly(then func(context.Context, wire.Sink) (wire.Outcome, error)) *failing {
-	return &failing{run: func(ctx context.Context, _ wire.Run, sink wire.Sink) (wire.Outcome, error) {
+func partly(then func(context.Context, pool.Sink) (pool.Outcome, error)) *failing {
+	return &failing{run: func(ctx context.Context, _ pool.Run, sink pool.Sink) (pool.Outcome, error) {
 		sink.Started()
-		sink.Output(wire.Stdout, []byte("partly"), 0)
+		sink.Output(execution.Stdout, []byte("partly"), 0)
 		return then(ctx, sink)
 	}}
 }
@@ -121,14 +121,14 @@ func TestRunFails(t *testing.T) {
 		kind   execution.ProblemType
 	}{
 		"lost":          {fmt.Errorf("x: %w", pool.ErrSandboxLost), 502, execution.ProblemSandboxLost},
-		"invalid":       {fmt.Errorf("x: %w", &wire.Failure{Code: wire.FailureInvalid, Detail: "no room"}), 422, execution.ProblemInvalidValue},
+		"invalid":       {fmt.Errorf("x: %w", &pool.InvalidError{Detail: "no room"}), 422, execution.ProblemInvalidValue},
 		"used":          {&wire.Failure{Code: wire.FailureUsed}, 500, execution.ProblemInternal},
 		"token":         {&wire.Failure{Code: wire.FailureToken}, 500, execution.ProblemInternal},
 		"runner failed": {&wire.Failure{Code: wire.FailureInternal}, 500, execution.ProblemInternal},
 		"anything else": {io.ErrUnexpectedEOF, 500, execution.ProblemInternal},
 	} {
 		t.Run(name, func(t *testing.T) {
-			e := newExecutor(partly(func(context.Context, wire.Sink) (wire.Outcome, error) { return wire.Outcome{}, test.err }))
+			e := newExecutor(partly(func(context.Context, pool.Sink) (pool.Outcome, error) { return pool.Outcome{}, test.err }))
 			r, err := e.Execute(t.Context(), "id", e.program(t, hello()), nil)
 			problemOf(t, err, test.status, test.kind)
 			// I6: nothing that failed is reported as exit code 0 and success.
@@ -143,18 +143,18 @@ func TestRunFails(t *testing.T) {
 // A runner that does not report in time is not waited for, and a program that
 // had to be ended for it was not cancelled by its caller.
 func TestOvertime(t *testing.T) {
-	for name, end := range map[string]func(context.Context) (wire.Outcome, error){
-		"silent": func(ctx context.Context) (wire.Outcome, error) {
-			return wire.Outcome{}, until(ctx, io.ErrUnexpectedEOF)
+	for name, end := range map[string]func(context.Context) (pool.Outcome, error){
+		"silent": func(ctx context.Context) (pool.Outcome, error) {
+			return pool.Outcome{}, until(ctx, io.ErrUnexpectedEOF)
 		},
-		"late": func(ctx context.Context) (wire.Outcome, error) {
+		"late": func(ctx context.Context) (pool.Outcome, error) {
 			<-ctx.Done()
-			return wire.Outcome{Status: execution.StatusCancelled, ExitCode: 137, Signal: "SIGKILL"}, nil
+			return pool.Outcome{Status: execution.StatusCancelled, ExitCode: 137, Signal: "SIGKILL"}, nil
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				e := newExecutor(partly(func(ctx context.Context, _ wire.Sink) (wire.Outcome, error) { return end(ctx) }))
+				e := newExecutor(partly(func(ctx context.Context, _ pool.Sink) (pool.Outcome, error) { return end(ctx) }))
 				began := time.Now()
 				r, err := e.Execute(t.Context(), "id", e.program(t, hello()), nil)
 				problemOf(t, err, 504, execution.ProblemDeadline)
@@ -183,9 +183,9 @@ func TestCancel(t *testing.T) {
 	})
 	t.Run("before it started", func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
-		e := newExecutor(&failing{run: func(ctx context.Context, _ wire.Run, _ wire.Sink) (wire.Outcome, error) {
+		e := newExecutor(&failing{run: func(ctx context.Context, _ pool.Run, _ pool.Sink) (pool.Outcome, error) {
 			cancel()
-			return wire.Outcome{}, until(ctx, io.EOF)
+			return pool.Outcome{}, until(ctx, io.EOF)
 		}})
 		_, err := e.Execute(ctx, "id", e.program(t, hello()), nil)
 		problemOf(t, err, 503, execution.ProblemNotReady)
@@ -194,13 +194,13 @@ func TestCancel(t *testing.T) {
 	for name, reported := range map[string]bool{"reported": true, "not reported": false} {
 		t.Run("while it runs, "+name, func(t *testing.T) {
 			ctx, cancel := context.WithCancel(t.Context())
-			e := newExecutor(partly(func(ctx context.Context, _ wire.Sink) (wire.Outcome, error) {
+			e := newExecutor(partly(func(ctx context.Context, _ pool.Sink) (pool.Outcome, error) {
 				cancel()
 				err := until(ctx, io.EOF)
 				if reported {
-					return wire.Outcome{Status: execution.StatusCancelled, ExitCode: 137, Signal: "SIGKILL"}, nil
+					return pool.Outcome{Status: execution.StatusCancelled, ExitCode: 137, Signal: "SIGKILL"}, nil
 				}
-				return wire.Outcome{}, err
+				return pool.Outcome{}, err
 			}))
 			r, err := e.Execute(ctx, "id", e.program(t, hello()), nil)
 			if err != nil || r.Status != execution.StatusCancelled || r.ExitCode != 137 || r.Signal == nil || r.Stdout != "partly" {
@@ -214,21 +214,21 @@ func TestCancel(t *testing.T) {
 // The runner shares its sandbox with the program: it is not trusted to keep to
 // the limits, nor to say things once.
 func TestRunnerThatFloods(t *testing.T) {
-	flood := func(send func(wire.Sink)) *failing {
-		return partly(func(ctx context.Context, sink wire.Sink) (wire.Outcome, error) {
+	flood := func(send func(pool.Sink)) *failing {
+		return partly(func(ctx context.Context, sink pool.Sink) (pool.Outcome, error) {
 			for ctx.Err() == nil {
 				send(sink)
 			}
-			sink.Output(wire.Stdout, []byte("more"), 0)
-			return wire.Outcome{Status: execution.StatusSucceeded}, nil
+			sink.Output(execution.Stdout, []byte("more"), 0)
+			return pool.Outcome{Status: execution.StatusSucceeded}, nil
 		})
 	}
 	piece := strings.Repeat("x", 64<<10)
-	for name, send := range map[string]func(wire.Sink){
-		"output":    func(s wire.Sink) { s.Output(wire.Stderr, []byte(piece), 0) },
-		"nothing":   func(s wire.Sink) { s.Output(wire.Stderr, nil, 1) },
-		"results":   func(s wire.Sink) { s.Result(execution.RichResult{Data: piece}) },
-		"artifacts": func(s wire.Sink) { s.Artifact(execution.Artifact{Path: piece}) },
+	for name, send := range map[string]func(pool.Sink){
+		"output":    func(s pool.Sink) { s.Output(execution.Stderr, []byte(piece), 0) },
+		"nothing":   func(s pool.Sink) { s.Output(execution.Stderr, nil, 1) },
+		"results":   func(s pool.Sink) { s.Result(execution.RichResult{Data: piece}) },
+		"artifacts": func(s pool.Sink) { s.Artifact(execution.Artifact{Path: piece}) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			limits := execution.DefaultLimits()
@@ -243,9 +243,9 @@ func TestRunnerThatFloods(t *testing.T) {
 		})
 	}
 	t.Run("starts", func(t *testing.T) {
-		e := newExecutor(partly(func(_ context.Context, sink wire.Sink) (wire.Outcome, error) {
+		e := newExecutor(partly(func(_ context.Context, sink pool.Sink) (pool.Outcome, error) {
 			sink.Started()
-			return wire.Outcome{Status: execution.StatusSucceeded}, nil
+			return pool.Outcome{Status: execution.StatusSucceeded}, nil
 		}))
 		s := &sink{}
 		if _, err := e.Execute(t.Context(), "id", e.program(t, hello()), s); err != nil || s.starts != 1 {
@@ -258,10 +258,10 @@ func TestRunnerThatFloods(t *testing.T) {
 // and in the smallest pieces.
 func TestAllowanceIsEnough(t *testing.T) {
 	limits := execution.DefaultLimits()
-	e := newExecutor(partly(func(ctx context.Context, s wire.Sink) (wire.Outcome, error) {
+	e := newExecutor(partly(func(ctx context.Context, s pool.Sink) (pool.Outcome, error) {
 		for range limits.Default.OutputBytes {
-			s.Output(wire.Stdout, []byte{'x'}, 0)
-			s.Output(wire.Stderr, []byte{'x'}, 0)
+			s.Output(execution.Stdout, []byte{'x'}, 0)
+			s.Output(execution.Stderr, []byte{'x'}, 0)
 		}
 		base64 := strings.Repeat("x", int(limits.ResultBytes)/3*4/limits.Results)
 		for range limits.Results {
@@ -271,7 +271,7 @@ func TestAllowanceIsEnough(t *testing.T) {
 		for range limits.Artifacts {
 			s.Artifact(execution.Artifact{Path: strings.Repeat("p", 4*4096), MIME: strings.Repeat("m", 100), Content: base64})
 		}
-		return wire.Outcome{Status: execution.StatusSucceeded}, ctx.Err()
+		return pool.Outcome{Status: execution.StatusSucceeded}, ctx.Err()
 	}))
 	s := &sink{}
 	if r, err := e.Execute(t.Context(), "id", e.program(t, hello()), s); err != nil || r.Status != execution.StatusSucceeded {
@@ -284,10 +284,10 @@ func TestAllowanceIsEnough(t *testing.T) {
 
 // A streamed execution keeps nothing of what it passed on.
 func TestSinkTakesAll(t *testing.T) {
-	e := newExecutor(partly(func(_ context.Context, s wire.Sink) (wire.Outcome, error) {
+	e := newExecutor(partly(func(_ context.Context, s pool.Sink) (pool.Outcome, error) {
 		s.Result(execution.RichResult{})
 		s.Artifact(execution.Artifact{})
-		return wire.Outcome{Status: execution.StatusSucceeded}, nil
+		return pool.Outcome{Status: execution.StatusSucceeded}, nil
 	}))
 	s := &sink{}
 	r, err := e.Execute(t.Context(), "id", e.program(t, hello()), s)

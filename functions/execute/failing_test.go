@@ -13,14 +13,13 @@ import (
 	"github.com/preheat-dev/preheat/api/execution"
 	"github.com/preheat-dev/preheat/functions/execute"
 	"github.com/preheat-dev/preheat/functions/execute/pool"
-	"github.com/preheat-dev/preheat/functions/runner/wire"
 )
 
 // failing is a pool whose claims and runs end as a test wants them to, which
 // real sandboxes do not.
 type failing struct {
 	claim func(context.Context, pool.Claim) error
-	run   func(context.Context, wire.Run, wire.Sink) (wire.Outcome, error)
+	run   func(context.Context, pool.Run, pool.Sink) (pool.Outcome, error)
 
 	mu       sync.Mutex
 	claims   []pool.Claim
@@ -52,7 +51,7 @@ func (*failingSandbox) Name() string { return "main-1" }
 func (*failingSandbox) Pool() string { return "main" }
 func (*failingSandbox) Queued() bool { return false }
 
-func (s *failingSandbox) Run(ctx context.Context, run wire.Run, sink wire.Sink) (wire.Outcome, error) {
+func (s *failingSandbox) Run(ctx context.Context, run pool.Run, sink pool.Sink) (pool.Outcome, error) {
 	return s.pool.run(ctx, run, sink)
 }
 
@@ -129,7 +128,7 @@ type sink struct {
 }
 
 func (s *sink) Start(string) { s.starts++ }
-func (s *sink) Output(_ wire.Stream, data []byte, _ int64) {
+func (s *sink) Output(_ execution.Stream, data []byte, _ int64) {
 	s.bytes += int64(len(data))
 }
 func (s *sink) Result(execution.RichResult) { s.results++ }

@@ -4,8 +4,8 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"strconv"
-	"strings"
+
+	"github.com/preheat-dev/preheat/functions/runner/oom"
 )
 
 // memoryEvents are those of the sandbox's memory cgroup: memory.events on
@@ -49,27 +49,13 @@ func (m *memoryEvents) read() (int64, bool) {
 	if err != nil && err != io.EOF {
 		return 0, false
 	}
-	return ParseOOMKills(string(text[:n]))
+	return oom.Kills(string(text[:n]))
 }
 
 func (m *memoryEvents) close() {
 	if m != nil {
 		_ = m.file.Close()
 	}
-}
-
-// ParseOOMKills finds the oom_kill count in the text of a memory cgroup's
-// memory.events or memory.oom_control.
-func ParseOOMKills(text string) (int64, bool) {
-	for line := range strings.Lines(text) {
-		name, value, _ := strings.Cut(strings.TrimSpace(line), " ")
-		if name != "oom_kill" {
-			continue
-		}
-		n, err := strconv.ParseInt(value, 10, 64)
-		return n, err == nil
-	}
-	return 0, false
 }
 
 // oomPreference makes the kernel kill programs, before the runner, when the

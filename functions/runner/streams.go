@@ -40,8 +40,8 @@ func watch(server *wire.Server, in *interpreter, run wire.Run) *streams {
 		_, _ = in.stdin.Write(run.Stdin) // a program need not read it
 		_ = in.stdin.Close()
 	})
-	s.wg.Go(func() { s.truncated.Stdout = s.output(wire.Stdout, pipeReader{in.stdout}) })
-	s.wg.Go(func() { s.truncated.Stderr = s.output(wire.Stderr, pipeReader{in.stderr}) })
+	s.wg.Go(func() { s.truncated.Stdout = s.output(execution.Stdout, pipeReader{in.stdout}) })
+	s.wg.Go(func() { s.truncated.Stderr = s.output(execution.Stderr, pipeReader{in.stderr}) })
 	if in.lang.rich {
 		s.wg.Go(func() { s.results(pipeReader{in.results}) })
 	}
@@ -81,7 +81,7 @@ func (r pipeReader) Read(p []byte) (int, error) {
 
 // output passes one stream on within the limits. It reads on beyond them, so
 // that the program never blocks on a full pipe.
-func (s *streams) output(stream wire.Stream, from io.Reader) execution.StreamTruncation {
+func (s *streams) output(stream execution.Stream, from io.Reader) execution.StreamTruncation {
 	c := capture.New(s.limits.Output, func(data []byte, skipped int64) {
 		// The exit report fails for the same reason as this.
 		_ = s.server.Output(stream, data, skipped)

@@ -23,8 +23,8 @@ import (
 	"github.com/preheat-dev/preheat/functions/execute/audit"
 	"github.com/preheat-dev/preheat/functions/execute/pool/runc"
 	"github.com/preheat-dev/preheat/functions/execute/transport"
-	"github.com/preheat-dev/preheat/functions/server"
-	"github.com/preheat-dev/preheat/functions/tracing"
+	"github.com/preheat-dev/preheat/internal/server"
+	"github.com/preheat-dev/preheat/internal/telemetry"
 	"github.com/preheat-dev/preheat/ui"
 )
 
@@ -47,7 +47,7 @@ func run() (err error) {
 	log := slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: s.LogLevel}))
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	flush, err := tracing.SetUp(ctx, "preheat")
+	flush, err := telemetry.SetUp(ctx, "preheat")
 	if err != nil {
 		return err
 	}

@@ -24,8 +24,8 @@ import (
 
 	"github.com/preheat-dev/preheat/functions/chat"
 	"github.com/preheat-dev/preheat/functions/chat/services"
-	"github.com/preheat-dev/preheat/functions/server"
-	"github.com/preheat-dev/preheat/functions/tracing"
+	"github.com/preheat-dev/preheat/internal/server"
+	"github.com/preheat-dev/preheat/internal/telemetry"
 	"github.com/preheat-dev/preheat/ui"
 )
 
@@ -87,7 +87,7 @@ func run() error {
 }
 
 func serve(ctx context.Context, s settings, log *slog.Logger, addr string) (err error) {
-	flush, err := tracing.SetUp(ctx, "preheat-chat")
+	flush, err := telemetry.SetUp(ctx, "preheat-chat")
 	if err != nil {
 		return err
 	}

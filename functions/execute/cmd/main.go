@@ -25,8 +25,8 @@ import (
 	"github.com/preheat-dev/preheat/functions/execute/audit"
 	"github.com/preheat-dev/preheat/functions/execute/pool/kube"
 	"github.com/preheat-dev/preheat/functions/execute/transport"
-	"github.com/preheat-dev/preheat/functions/server"
-	"github.com/preheat-dev/preheat/functions/tracing"
+	"github.com/preheat-dev/preheat/internal/server"
+	"github.com/preheat-dev/preheat/internal/telemetry"
 )
 
 const envPrefix = "PREHEAT"
@@ -34,7 +34,7 @@ const envPrefix = "PREHEAT"
 // settings is the environment of this command: PREHEAT_ and the field's name
 // in capitals, words separated by _. K_SINK, if set, gets copies of completed
 // events, see package audit. Traces have OpenTelemetry's own variables,
-// see package tracing.
+// see package telemetry.
 type settings struct {
 	// Namespace holds the warm pools.
 	Namespace string `default:"runc-warmpool"`
@@ -102,7 +102,7 @@ func run() error {
 }
 
 func serve(ctx context.Context, s settings, log *slog.Logger) (err error) {
-	flush, err := tracing.SetUp(ctx, "preheat-execute")
+	flush, err := telemetry.SetUp(ctx, "preheat-execute")
 	if err != nil {
 		return err
 	}

@@ -15,7 +15,6 @@ import (
 	"time"
 
 	"github.com/preheat-dev/preheat/api/execution"
-	"github.com/preheat-dev/preheat/functions/runner/wire"
 )
 
 // Errors that Claim returns, wrapped with what was being done.
@@ -90,8 +89,9 @@ type Sandbox interface {
 	// the program writes goes to sink while it runs, in the order in which
 	// it arrives. When ctx ends, the program is killed, and the outcome says
 	// StatusCancelled if the runner could still report it. An error means
-	// that the platform failed; what sink has then is all there is.
-	Run(ctx context.Context, run wire.Run, sink wire.Sink) (wire.Outcome, error)
+	// that the platform failed, unless it is an *InvalidError; what sink has
+	// then is all there is.
+	Run(ctx context.Context, run Run, sink Sink) (Outcome, error)
 	// Release gives the sandbox back to be destroyed. It does not wait for
 	// the destruction and is safe to call at any time, once.
 	Release()

@@ -19,7 +19,7 @@ import (
 
 	"github.com/preheat-dev/preheat/api/execution"
 	"github.com/preheat-dev/preheat/functions/execute/ceheader"
-	"github.com/preheat-dev/preheat/functions/server"
+	"github.com/preheat-dev/preheat/internal/server"
 )
 
 // executeEvent answers POST /: an event whose data is a request, of whatever

@@ -10,7 +10,7 @@ import (
 
 	"github.com/preheat-dev/preheat/api/execution"
 	"github.com/preheat-dev/preheat/functions/execute"
-	"github.com/preheat-dev/preheat/functions/server"
+	"github.com/preheat-dev/preheat/internal/server"
 )
 
 // executeJSON answers POST /v1/sandbox/execute.

@@ -5,7 +5,6 @@ import (
 
 	"github.com/preheat-dev/preheat/api/execution"
 	"github.com/preheat-dev/preheat/functions/execute"
-	"github.com/preheat-dev/preheat/functions/runner/wire"
 )
 
 const (
@@ -62,7 +61,7 @@ func (q *queue) Start(sandbox string) {
 }
 
 // Output implements execute.Sink.
-func (q *queue) Output(stream wire.Stream, data []byte, skipped int64) {
+func (q *queue) Output(stream execution.Stream, data []byte, skipped int64) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if o := q.newest[stream]; o != nil && skipped == 0 && (len(q.events) >= crowded || q.isLast(o) && len(o.data)+len(data) <= coalesce) {
@@ -72,7 +71,7 @@ func (q *queue) Output(stream wire.Stream, data []byte, skipped int64) {
 	o := &output{data: append([]byte(nil), data...), skipped: skipped}
 	q.newest[stream] = o
 	name := execution.EventStdout
-	if stream == wire.Stderr {
+	if stream == execution.Stderr {
 		name = execution.EventStderr
 	}
 	q.add(event{name, o})

@@ -11,7 +11,6 @@ import (
 	"unicode/utf8"
 
 	"github.com/preheat-dev/preheat/api/execution"
-	"github.com/preheat-dev/preheat/functions/runner/wire"
 )
 
 // played is what a reader has got of a queue: the events in order, pieces of
@@ -19,12 +18,12 @@ import (
 type played struct {
 	events  []string
 	streams [2]bytes.Buffer
-	last    wire.Stream // the stream of the last event, or none
+	last    execution.Stream // the stream of the last event, or none
 }
 
-const none = wire.Stream(-1)
+const none = execution.Stream(-1)
 
-func (p *played) output(stream wire.Stream, data []byte, skipped int64) {
+func (p *played) output(stream execution.Stream, data []byte, skipped int64) {
 	if skipped > 0 {
 		fmt.Fprintf(&p.streams[stream], "<%d>", skipped)
 	}
@@ -52,7 +51,7 @@ func read(t *testing.T, q *queue, pause func()) *played {
 		for _, e := range batch {
 			switch data := e.payload().(type) {
 			case execution.Output:
-				p.output(map[string]wire.Stream{execution.EventStdout: wire.Stdout, execution.EventStderr: wire.Stderr}[e.name], decode(t, data), data.Skipped)
+				p.output(map[string]execution.Stream{execution.EventStdout: execution.Stdout, execution.EventStderr: execution.Stderr}[e.name], decode(t, data), data.Skipped)
 			case execution.RichResult:
 				p.other(e.name + data.MIME)
 			case execution.Artifact:
@@ -132,7 +131,7 @@ func put(random *rand.Rand, q *queue, want *played, i int) {
 		q.Artifact(execution.Artifact{Path: fmt.Sprint(i)})
 		want.other(execution.EventArtifact + fmt.Sprint(i))
 	default:
-		stream, skipped := wire.Stream(random.IntN(2)), int64(0)
+		stream, skipped := execution.Stream(random.IntN(2)), int64(0)
 		if random.IntN(20) == 0 {
 			skipped = 1 + random.Int64N(1<<40)
 		}
@@ -150,7 +149,7 @@ func TestQueueIsBoundedByTheOutput(t *testing.T) {
 	q := newQueue(execution.Start{})
 	want := &played{last: none}
 	for i := range pieces {
-		stream := wire.Stream(i % 2)
+		stream := execution.Stream(i % 2)
 		data := fmt.Appendf(nil, "%d,", i)
 		q.Output(stream, data, 0)
 		want.streams[stream].Write(data)
@@ -178,7 +177,7 @@ func TestQueueIsBoundedByTheOutput(t *testing.T) {
 func TestQueueCoalesces(t *testing.T) {
 	q := newQueue(execution.Start{})
 	for range 10 * coalesce {
-		q.Output(wire.Stdout, []byte{'x'}, 0)
+		q.Output(execution.Stdout, []byte{'x'}, 0)
 	}
 	batch, _ := q.take()
 	if len(batch) != 10 {

@@ -42,9 +42,9 @@ func (in *incoming) frame(t frameType, payload []byte) error {
 	case frameStarted:
 		in.sink.Started()
 	case frameStdout:
-		return in.piece(Stdout, payload)
+		return in.piece(execution.Stdout, payload)
 	case frameStderr:
-		return in.piece(Stderr, payload)
+		return in.piece(execution.Stderr, payload)
 	case frameResult, frameArtifact:
 		return in.open(t, payload)
 	case frameData:
@@ -60,7 +60,7 @@ func (in *incoming) frame(t frameType, payload []byte) error {
 }
 
 // piece takes a piece of an output stream.
-func (in *incoming) piece(stream Stream, payload []byte) error {
+func (in *incoming) piece(stream execution.Stream, payload []byte) error {
 	if len(payload) < 8 {
 		return fmt.Errorf("%w: output of %d bytes", errFrame, len(payload))
 	}

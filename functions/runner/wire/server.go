@@ -58,9 +58,9 @@ func (s *Server) Ready() error { return s.send(frameReady, nil) }
 func (s *Server) Started() error { return s.send(frameStarted, nil) }
 
 // Output sends a piece of a stream, skipped bytes after the piece before it.
-func (s *Server) Output(stream Stream, data []byte, skipped int64) error {
+func (s *Server) Output(stream execution.Stream, data []byte, skipped int64) error {
 	t := frameStdout
-	if stream == Stderr {
+	if stream == execution.Stderr {
 		t = frameStderr
 	}
 	payload := make([]byte, 8, 8+len(data))

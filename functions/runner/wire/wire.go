@@ -53,19 +53,7 @@ type Limits struct {
 	ArtifactBytes int64 `json:"artifact_bytes"`
 	Results       int   `json:"results"`
 	ResultBytes   int64 `json:"result_bytes"`
-	// Memory bounds the sandbox, 0 leaves it as the pool made it. The
-	// runner cannot set it: it is for the pool.
-	Memory int64 `json:"memory,omitempty"`
 }
-
-// Stream is an output stream of the program.
-type Stream int
-
-// The two output streams.
-const (
-	Stdout Stream = iota
-	Stderr
-)
 
 // Sink takes what a run yields, in order, from one goroutine. The byte slices
 // are valid during the call only.
@@ -74,7 +62,7 @@ type Sink interface {
 	Started()
 	// Output is a piece of a stream. skipped counts the bytes of the stream
 	// that were left out directly before it.
-	Output(stream Stream, data []byte, skipped int64)
+	Output(stream execution.Stream, data []byte, skipped int64)
 	Result(execution.RichResult)
 	Artifact(execution.Artifact)
 }

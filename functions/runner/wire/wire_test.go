@@ -26,7 +26,7 @@ type recorder struct {
 }
 
 func (r *recorder) Started() { r.started++ }
-func (r *recorder) Output(s Stream, data []byte, skipped int64) {
+func (r *recorder) Output(s execution.Stream, data []byte, skipped int64) {
 	r.output[s] += string(data)
 	r.skipped[s] += skipped
 }
@@ -74,7 +74,7 @@ func TestRun(t *testing.T) {
 		if !reflect.DeepEqual(received, run) {
 			t.Errorf("the runner got %+v", received)
 		}
-		check(t, s.Started(), s.Output(Stdout, []byte("one"), 0), s.Output(Stderr, []byte("err"), 0), s.Output(Stdout, []byte("two"), 7))
+		check(t, s.Started(), s.Output(execution.Stdout, []byte("one"), 0), s.Output(execution.Stderr, []byte("err"), 0), s.Output(execution.Stdout, []byte("two"), 7))
 		check(t, s.Result("text/html", strings.NewReader("<b>\xff"), 4), s.Result("image/png", bytes.NewReader(large), int64(len(large))))
 		check(t, s.Artifact(execution.Artifact{Path: "a", Size: 2, MIME: "text/plain"}, strings.NewReader("é")))
 		check(t, s.Artifact(execution.Artifact{Path: "nul", Size: 1}, strings.NewReader("\x00")))
@@ -168,7 +168,7 @@ func TestRunnerThatIsNoLongerItself(t *testing.T) {
 				s := NewServer(theirs)
 				check(t, s.Ready())
 				_, err := s.ReadRun()
-				check(t, err, s.Output(Stderr, []byte("before"), 0))
+				check(t, err, s.Output(execution.Stderr, []byte("before"), 0))
 				for _, f := range tt.frames {
 					if _, err := theirs.Write(f); err != nil {
 						break // the client has had enough
@@ -183,7 +183,7 @@ func TestRunnerThatIsNoLongerItself(t *testing.T) {
 			if err == nil {
 				t.Errorf("no error, but the outcome %+v", outcome)
 			}
-			if got.output[Stderr] != "before" {
+			if got.output[execution.Stderr] != "before" {
 				t.Errorf("the sink got %+v", got)
 			}
 		})

@@ -19,7 +19,7 @@ import (
 	"github.com/preheat-dev/preheat/functions/execute"
 	"github.com/preheat-dev/preheat/functions/execute/pool/kube"
 	"github.com/preheat-dev/preheat/functions/execute/transport"
-	"github.com/preheat-dev/preheat/functions/server"
+	"github.com/preheat-dev/preheat/internal/server"
 )
 
 // service serves a replica of execute over HTTP as its command does, and

@@ -24,7 +24,7 @@ import (
 	"github.com/preheat-dev/preheat/functions/execute"
 	"github.com/preheat-dev/preheat/functions/execute/pool"
 	"github.com/preheat-dev/preheat/functions/execute/transport"
-	"github.com/preheat-dev/preheat/functions/server"
+	"github.com/preheat-dev/preheat/internal/server"
 	"github.com/preheat-dev/preheat/tests/cluster/fakenode"
 )
 

@@ -21,7 +21,6 @@ import (
 	"github.com/preheat-dev/preheat/api/execution"
 	"github.com/preheat-dev/preheat/functions/execute/pool"
 	"github.com/preheat-dev/preheat/functions/execute/pool/kube"
-	"github.com/preheat-dev/preheat/functions/runner/wire"
 	"github.com/preheat-dev/preheat/tests/cluster/fakenode"
 	"github.com/preheat-dev/preheat/tests/cluster/stage"
 )
@@ -168,16 +167,16 @@ type answer struct {
 	name, uid []byte
 }
 
-// Started, Result and Artifact implement wire.Sink.
+// Started, Result and Artifact implement pool.Sink.
 func (*answer) Started() {}
 
 func (*answer) Result(execution.RichResult) {}
 
 func (*answer) Artifact(execution.Artifact) {}
 
-// Output implements wire.Sink.
-func (a *answer) Output(stream wire.Stream, data []byte, _ int64) {
-	if stream == wire.Stderr {
+// Output implements pool.Sink.
+func (a *answer) Output(stream execution.Stream, data []byte, _ int64) {
+	if stream == execution.Stderr {
 		a.uid = append(a.uid, data...)
 		return
 	}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/preheat-dev/preheat/api/execution"
 	"github.com/preheat-dev/preheat/api/sandbox/v1alpha1"
+	"github.com/preheat-dev/preheat/functions/execute/pool"
 	"github.com/preheat-dev/preheat/functions/runner/wire"
 )
 
@@ -109,7 +110,7 @@ func (n *Node) take(conn net.Conn) {
 		_ = s.Fail(&wire.Failure{Code: wire.FailureToken, Detail: "no sandbox has this token"})
 		return
 	}
-	if s.Started() != nil || s.Output(wire.Stdout, []byte(pod.name), 0) != nil || s.Output(wire.Stderr, []byte(pod.uid), 0) != nil {
+	if s.Started() != nil || s.Output(execution.Stdout, []byte(pod.name), 0) != nil || s.Output(execution.Stderr, []byte(pod.uid), 0) != nil {
 		return
 	}
 	if took, err := time.ParseDuration(string(run.Code)); err == nil {
@@ -120,8 +121,8 @@ func (n *Node) take(conn net.Conn) {
 
 // Program is a run that the node's runners take. If its code is a duration, as
 // in "2s", it takes that long.
-func Program() wire.Run {
-	return wire.Run{Language: "python", Limits: wire.Limits{
+func Program() pool.Run {
+	return pool.Run{Language: "python", Limits: pool.Limits{
 		Timeout: time.Minute, Output: 1 << 16, TotalOutput: 1 << 16,
 		Artifacts: 1, ArtifactBytes: 1 << 10, Results: 1, ResultBytes: 1 << 10,
 	}}
@@ -130,20 +131,20 @@ func Program() wire.Run {
 // Output collects what a run writes, without its errors.
 type Output []byte
 
-var _ wire.Sink = (*Output)(nil)
+var _ pool.Sink = (*Output)(nil)
 
-// Started implements wire.Sink.
+// Started implements pool.Sink.
 func (*Output) Started() {}
 
-// Output implements wire.Sink.
-func (o *Output) Output(stream wire.Stream, data []byte, _ int64) {
-	if stream == wire.Stdout {
+// Output implements pool.Sink.
+func (o *Output) Output(stream execution.Stream, data []byte, _ int64) {
+	if stream == execution.Stdout {
 		*o = append(*o, data...)
 	}
 }
 
-// Result implements wire.Sink.
+// Result implements pool.Sink.
 func (*Output) Result(execution.RichResult) {}
 
-// Artifact implements wire.Sink.
+// Artifact implements pool.Sink.
 func (*Output) Artifact(execution.Artifact) {}

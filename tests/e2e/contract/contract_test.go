@@ -21,7 +21,7 @@ import (
 	"github.com/preheat-dev/preheat/api/execution"
 	"github.com/preheat-dev/preheat/functions/chat"
 	"github.com/preheat-dev/preheat/functions/execute/transport"
-	"github.com/preheat-dev/preheat/functions/server"
+	"github.com/preheat-dev/preheat/internal/server"
 	"github.com/preheat-dev/preheat/tests/openapi"
 	"github.com/preheat-dev/preheat/tests/product"
 )

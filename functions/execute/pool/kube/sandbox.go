@@ -17,6 +17,7 @@ import (
 
 	"github.com/preheat-dev/preheat/api/sandbox/lock"
 	"github.com/preheat-dev/preheat/functions/execute/pool"
+	"github.com/preheat-dev/preheat/functions/execute/pool/remote"
 	"github.com/preheat-dev/preheat/functions/runner/wire"
 )
 
@@ -55,25 +56,25 @@ func (s *sandbox) Pool() string { return s.poolName }
 func (s *sandbox) Queued() bool { return s.queued }
 
 // Run implements pool.Sandbox.
-func (s *sandbox) Run(ctx context.Context, run wire.Run, sink wire.Sink) (wire.Outcome, error) {
+func (s *sandbox) Run(ctx context.Context, run pool.Run, sink pool.Sink) (pool.Outcome, error) {
 	ctx, span := s.owner.tracer.Start(ctx, "sandbox.run", trace.WithAttributes(
 		attribute.String("preheat.pool", s.poolName), attribute.String("preheat.sandbox", s.name)))
 	defer span.End()
-	run.Token = s.token
 	defer s.limitLater(ctx)()
-	outcome, err := wire.NewClient(s.conn).Execute(ctx, run, sink)
+	outcome, err := remote.Run(ctx, wire.NewClient(s.conn), s.token, run, sink)
 	s.reported = err == nil
 	var failure *wire.Failure
+	var invalid *pool.InvalidError
 	switch {
 	case err == nil:
 		span.SetAttributes(attribute.String("preheat.status", string(outcome.Status)))
 		return outcome, nil
-	case errors.As(err, &failure), ctx.Err() != nil:
+	case errors.As(err, &failure), errors.As(err, &invalid), ctx.Err() != nil:
 	default:
 		err = fmt.Errorf("%w: %w", pool.ErrSandboxLost, err)
 	}
 	span.SetStatus(codes.Error, err.Error())
-	return wire.Outcome{}, err
+	return pool.Outcome{}, err
 }
 
 // limitAfter is longer than most programs take: they are spared the write, which

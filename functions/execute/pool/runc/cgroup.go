@@ -11,7 +11,7 @@ import (
 
 	"github.com/opencontainers/cgroups"
 
-	"github.com/preheat-dev/preheat/functions/runner"
+	"github.com/preheat-dev/preheat/functions/runner/oom"
 )
 
 // cgroupParent is the cgroup of all sandboxes of one state folder, so that
@@ -75,7 +75,7 @@ func (m *containers) oomKills(name string) int64 {
 	if err != nil {
 		return 0
 	}
-	n, _ := runner.ParseOOMKills(string(text))
+	n, _ := oom.Kills(string(text))
 	return n
 }
 

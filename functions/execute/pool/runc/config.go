@@ -20,7 +20,7 @@ import (
 
 	ocispec "github.com/opencontainers/runtime-spec/specs-go"
 
-	"github.com/preheat-dev/preheat/controller/warmpool/plan"
+	"github.com/preheat-dev/preheat/internal/plan"
 )
 
 // Config is how the pools are set up.

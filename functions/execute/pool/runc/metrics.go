@@ -3,7 +3,7 @@ package runc
 import (
 	"github.com/prometheus/client_golang/prometheus"
 
-	"github.com/preheat-dev/preheat/controller/warmpool/plan"
+	"github.com/preheat-dev/preheat/internal/plan"
 )
 
 // Metrics are the pool's measurements; their names are those of the

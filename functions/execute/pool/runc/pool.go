@@ -12,8 +12,8 @@ import (
 	"time"
 
 	"github.com/preheat-dev/preheat/api/execution"
-	"github.com/preheat-dev/preheat/controller/warmpool/plan"
 	"github.com/preheat-dev/preheat/functions/execute/pool"
+	"github.com/preheat-dev/preheat/internal/plan"
 )
 
 // checkEvery is how often warm sandboxes are checked for being alive.

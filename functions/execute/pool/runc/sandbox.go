@@ -10,9 +10,10 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/preheat-dev/preheat/api/execution"
-	"github.com/preheat-dev/preheat/controller/warmpool/plan"
 	"github.com/preheat-dev/preheat/functions/execute/pool"
+	"github.com/preheat-dev/preheat/functions/execute/pool/remote"
 	"github.com/preheat-dev/preheat/functions/runner/wire"
+	"github.com/preheat-dev/preheat/internal/plan"
 )
 
 // sandbox is one sandbox of a pool. planned and the right to destroy the
@@ -38,35 +39,36 @@ func (s *sandbox) Queued() bool { return s.queued }
 func (s *sandbox) claim() { s.planned.Phase, s.planned.ClaimedAt = plan.Claimed, time.Now() }
 
 // Run implements pool.Sandbox.
-func (s *sandbox) Run(ctx context.Context, run wire.Run, sink wire.Sink) (wire.Outcome, error) {
+func (s *sandbox) Run(ctx context.Context, run pool.Run, sink pool.Sink) (pool.Outcome, error) {
 	containers := s.owner.containers
 	// Nothing depends on it if the sandbox is gone by then.
 	long := time.AfterFunc(longAfter, func() { _ = containers.setShares(s.Name(), sharesLong) })
 	defer long.Stop()
 	if run.Limits.Memory > 0 {
 		if err := containers.setMemory(s.Name(), run.Limits.Memory); err != nil {
-			return wire.Outcome{}, err
+			return pool.Outcome{}, err
 		}
 	}
 	began := time.Now()
-	outcome, err := s.container.wire.Execute(ctx, run, sink)
+	outcome, err := remote.Run(ctx, s.container.wire, "", run, sink)
 	var failure *wire.Failure
-	if err == nil || errors.As(err, &failure) {
+	var invalid *pool.InvalidError
+	if err == nil || errors.As(err, &failure) || errors.As(err, &invalid) {
 		return outcome, err
 	}
 	if kills := containers.oomKills(s.Name()); kills > 0 {
 		return runnerKilled(kills, time.Since(began)), nil
 	}
 	if ctx.Err() != nil {
-		return wire.Outcome{}, err
+		return pool.Outcome{}, err
 	}
-	return wire.Outcome{}, fmt.Errorf("%w: %w", pool.ErrSandboxLost, err)
+	return pool.Outcome{}, fmt.Errorf("%w: %w", pool.ErrSandboxLost, err)
 }
 
 // runnerKilled is how a program ended whose runner was killed for memory, and
 // could not say so itself.
-func runnerKilled(kills int64, after time.Duration) wire.Outcome {
-	return wire.Outcome{
+func runnerKilled(kills int64, after time.Duration) pool.Outcome {
+	return pool.Outcome{
 		Status: execution.StatusOutOfMemory, ExitCode: 128 + int(unix.SIGKILL), Signal: "SIGKILL", Run: after,
 		Usage: execution.Usage{OOMKills: kills, WallMS: float64(after.Microseconds()) / 1000},
 		Notes: []string{"the whole sandbox was killed at the memory limit; its files are lost"},

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/preheat-dev/preheat/api/execution"
-	"github.com/preheat-dev/preheat/controller/warmpool/plan"
+	"github.com/preheat-dev/preheat/internal/plan"
 )
 
 // destroyTimeout bounds one try to remove a sandbox.

@@ -15,7 +15,7 @@ import (
 
 	"github.com/gofiber/fiber/v2"
 
-	"github.com/preheat-dev/preheat/functions/server"
+	"github.com/preheat-dev/preheat/internal/server"
 )
 
 // waiting has routes whose handlers only wait for their context to end and

@@ -1,4 +1,4 @@
-package tracing_test
+package telemetry_test
 
 import (
 	"io"
@@ -9,7 +9,7 @@ import (
 
 	"go.opentelemetry.io/otel"
 
-	"github.com/preheat-dev/preheat/functions/tracing"
+	"github.com/preheat-dev/preheat/internal/telemetry"
 )
 
 // TestSetUp: spans reach the collector that the environment names, at the
@@ -17,7 +17,7 @@ import (
 func TestSetUp(t *testing.T) {
 	t.Setenv("OTEL_EXPORTER_OTLP_ENDPOINT", "")
 	t.Setenv("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "")
-	flush, err := tracing.SetUp(t.Context(), "test")
+	flush, err := telemetry.SetUp(t.Context(), "test")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -39,7 +39,7 @@ func TestSetUp(t *testing.T) {
 	defer collector.Close()
 	t.Setenv("OTEL_EXPORTER_OTLP_ENDPOINT", collector.URL)
 	t.Setenv("OTEL_RESOURCE_ATTRIBUTES", "deployment.environment.name=the-place")
-	if flush, err = tracing.SetUp(t.Context(), "the-service"); err != nil {
+	if flush, err = telemetry.SetUp(t.Context(), "the-service"); err != nil {
 		t.Fatal(err)
 	}
 	_, span := otel.Tracer("test").Start(t.Context(), "the-span")
@@ -63,7 +63,7 @@ func TestOff(t *testing.T) {
 			before := otel.GetTracerProvider()
 			t.Setenv("OTEL_EXPORTER_OTLP_ENDPOINT", "http://127.0.0.1:1")
 			t.Setenv(name, value)
-			flush, err := tracing.SetUp(t.Context(), "test")
+			flush, err := telemetry.SetUp(t.Context(), "test")
 			if err != nil {
 				t.Fatal(err)
 			}

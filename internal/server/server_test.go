@@ -20,7 +20,7 @@ import (
 	"github.com/gofiber/fiber/v2"
 
 	"github.com/preheat-dev/preheat/api/execution"
-	"github.com/preheat-dev/preheat/functions/server"
+	"github.com/preheat-dev/preheat/internal/server"
 )
 
 // patience bounds every wait of these tests. Nothing is asserted about how

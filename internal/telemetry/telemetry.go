@@ -1,10 +1,10 @@
-// Package tracing exports traces by OTLP over HTTP when the environment asks
+// Package telemetry exports traces by OTLP over HTTP when the environment asks
 // for it, by the variables of the OpenTelemetry specification:
 // OTEL_EXPORTER_OTLP_ENDPOINT or OTEL_EXPORTER_OTLP_TRACES_ENDPOINT says where
 // to, OTEL_TRACES_SAMPLER which ones, OTEL_SERVICE_NAME and
 // OTEL_RESOURCE_ATTRIBUTES by which name. Without an endpoint there are no
 // traces, nor with OTEL_SDK_DISABLED=true or OTEL_TRACES_EXPORTER=none.
-package tracing
+package telemetry
 
 import (
 	"context"

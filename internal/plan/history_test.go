@@ -5,7 +5,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/preheat-dev/preheat/controller/warmpool/plan"
+	"github.com/preheat-dev/preheat/internal/plan"
 )
 
 // step lets one random thing happen.

@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/preheat-dev/preheat/controller/warmpool/plan"
+	"github.com/preheat-dev/preheat/internal/plan"
 )
 
 // world is the simple model: what exists in truth, and who did what to it.

@@ -5,7 +5,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/preheat-dev/preheat/controller/warmpool/plan"
+	"github.com/preheat-dev/preheat/internal/plan"
 )
 
 var t0 = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
