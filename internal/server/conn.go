@@ -2,7 +2,6 @@ package server
 
 import (
 	"context"
-	"io"
 	"net"
 	"sync"
 	"sync/atomic"
@@ -18,7 +17,8 @@ type conns struct {
 	open map[net.Conn]struct{}
 	// changed is closed and replaced whenever a connection has gone.
 	changed chan struct{}
-	// deadline, once set, is the latest time to which any read may wait.
+	// deadline, once set, is the latest time to which any read may wait. It is
+	// written under mu, and read with the conn's own lock held.
 	deadline atomic.Pointer[time.Time]
 }
 
@@ -84,6 +84,8 @@ func (cs *conns) wait(ctx context.Context) bool {
 // Connections that wait for a request thereby come to their end, also those
 // on which none was ever sent, which fasthttp takes for active.
 func (cs *conns) drain(deadline time.Time) {
+	// A connection that sets a deadline of its own at this moment either finds
+	// this one or is among those that get it now, after its own.
 	cs.deadline.Store(&deadline)
 	cs.each(func(c net.Conn) { _ = c.SetReadDeadline(deadline) })
 }
@@ -110,6 +112,8 @@ func (cs *conns) each(f func(net.Conn)) {
 type conn struct {
 	net.Conn
 	conns *conns
+	// reading orders the deadlines of reads that several goroutines set.
+	reading sync.Mutex
 	// linger makes Close read what the client still sends, for a while:
 	// closing with unread data resets the connection, and the reset can
 	// overtake the response that says why.
@@ -117,13 +121,17 @@ type conn struct {
 }
 
 const (
-	lingerTime  = time.Second
+	// lingerIdle bounds each wait for more, lingerTime all of them together.
+	lingerIdle  = time.Second
+	lingerTime  = 30 * time.Second
 	lingerBytes = 256 << 20
 )
 
 // SetReadDeadline never fails: fasthttp panics when it does, as it would on a
 // connection that closeAll has closed. The read that follows fails instead.
 func (c *conn) SetReadDeadline(t time.Time) error {
+	c.reading.Lock()
+	defer c.reading.Unlock()
 	if d := c.conns.deadline.Load(); d != nil && (t.IsZero() || t.After(*d)) {
 		t = *d
 	}
@@ -140,8 +148,26 @@ func (c *conn) SetWriteDeadline(t time.Time) error {
 func (c *conn) Close() error {
 	if half, ok := c.Conn.(interface{ CloseWrite() error }); ok && c.linger.Swap(false) {
 		_ = half.CloseWrite()
-		_ = c.SetReadDeadline(time.Now().Add(lingerTime))
-		_, _ = io.CopyN(io.Discard, c.Conn, lingerBytes)
+		c.discard()
 	}
 	return c.Conn.Close()
+}
+
+// discard reads what the client still sends for as long as it keeps sending,
+// within bounds (RFC 9112, 9.6).
+func (c *conn) discard() {
+	end := time.Now().Add(lingerTime)
+	piece := make([]byte, 32<<10)
+	for left := lingerBytes; left > 0; {
+		if now := time.Now().Add(lingerIdle); now.Before(end) {
+			_ = c.SetReadDeadline(now)
+		} else {
+			_ = c.SetReadDeadline(end)
+		}
+		n, err := c.Conn.Read(piece)
+		if err != nil {
+			return
+		}
+		left -= n
+	}
 }

@@ -55,8 +55,9 @@ func newPeers() (*peers, error) {
 	return &peers{epoll: f, raw: raw, gone: map[uint64]func(){}}, nil
 }
 
-// run tells watches about their peers until close is called.
-func (p *peers) run() {
+// run calls watches whose peers have gone, until close is called. An error says
+// that it can do so no longer.
+func (p *peers) run() error {
 	events := make([]unix.EpollEvent, 64)
 	for {
 		var n int
@@ -69,8 +70,11 @@ func (p *peers) run() {
 			}
 			return n > 0 || failed != nil
 		})
-		if err != nil || failed != nil {
-			return
+		if errors.Is(err, os.ErrClosed) {
+			return nil
+		}
+		if err = errors.Join(err, failed); err != nil {
+			return fmt.Errorf("wait for closed connections: %w", err)
 		}
 		for _, e := range events[:n] {
 			if gone := p.take(token(e)); gone != nil {
@@ -108,7 +112,7 @@ func (p *peers) watch(c net.Conn, gone func()) (stop func()) {
 
 	e := unix.EpollEvent{Events: unix.EPOLLRDHUP | unix.EPOLLONESHOT, Fd: int32(uint32(id)), Pad: int32(uint32(id >> 32))}
 	if err := p.control(raw, unix.EPOLL_CTL_ADD, &e); err != nil {
-		// The connection is closed: its peer is as good as gone.
+		// The connection is closed: treat the peer as gone.
 		if gone := p.take(id); gone != nil {
 			gone()
 		}

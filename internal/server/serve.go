@@ -19,15 +19,18 @@ const (
 	stubborn = 5 * time.Second
 )
 
-// Serve answers requests on ln until ctx ends. It goes on for as long as it is
-// to linger, then stops accepting, lets requests in flight end for the grace period, ends the contexts of those
-// that did not, with cause ErrShutdown, and closes their connections. It
-// returns nil when all this came to its end. Serve may be called once.
+// Serve answers requests on ln until ctx ends, and closes ln. After the end of
+// ctx it serves for Config.Linger more, stops accepting, waits up to Config.Grace
+// for requests in flight, ends the contexts of the others with ErrShutdown and
+// closes their connections. It returns nil when no connection is left. Serve may
+// be called once.
 func (s *Server) Serve(ctx context.Context, ln net.Listener) error {
 	watching := make(chan struct{})
 	go func() {
 		defer close(watching)
-		s.peers.run()
+		if err := s.peers.run(); err != nil {
+			s.log.Error("The ends of clients are no longer noticed", "error", err)
+		}
 	}()
 	served := make(chan error, 1)
 	go func() { served <- s.app.Listener(s.conns.listener(ln)) }()
@@ -51,7 +54,7 @@ func (s *Server) Serve(ctx context.Context, ln net.Listener) error {
 	case err := <-served:
 		end(err)
 	}
-	err := s.shutdown()
+	err := s.shutdown(ln)
 	<-served
 	s.cut(ErrShutdown)
 	s.peers.close()
@@ -59,7 +62,7 @@ func (s *Server) Serve(ctx context.Context, ln net.Listener) error {
 	return errors.Join(failed, err)
 }
 
-func (s *Server) shutdown() error {
+func (s *Server) shutdown(ln net.Listener) error {
 	close(s.draining)
 	s.conns.drain(time.Now().Add(lateRequest))
 	grace, cancel := context.WithTimeout(context.Background(), s.config.Grace)
@@ -67,6 +70,8 @@ func (s *Server) shutdown() error {
 	// An error says that the grace period passed, or that the listener was
 	// closed already; what matters is whether connections are left.
 	_ = s.app.ShutdownWithContext(grace)
+	// fasthttp closes only listeners that it has begun to serve.
+	_ = ln.Close()
 	if s.conns.wait(grace) {
 		return nil
 	}
