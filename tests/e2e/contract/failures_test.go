@@ -165,11 +165,18 @@ func TestBrokenSandboxes(t *testing.T) {
 		kind    execution.ProblemType
 	}{
 		"killed":  {syscall.SIGKILL, 60, http.StatusBadGateway, execution.ProblemSandboxLost},
-		"stopped": {syscall.SIGSTOP, 1, http.StatusGatewayTimeout, execution.ProblemDeadline},
+		"stopped": {syscall.SIGSTOP, 5, http.StatusGatewayTimeout, execution.ProblemDeadline},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			p := product.Start(t, "PREHEAT_JAVASCRIPT_POOL_SIZE=0")
+			// All three are warm at the start: the programs run at once however
+			// long it takes to make a sandbox.
+			p := product.Start(t, "PREHEAT_JAVASCRIPT_POOL_SIZE=0", "PREHEAT_POOL_SIZE=3")
+			product.Eventually(t, patience, "three sandboxes are warm", func() bool {
+				var list struct{ Pools []execution.PoolStatus }
+				p.Get(t, "/v1/pools", &list)
+				return len(list.Pools) == 1 && list.Pools[0].Warm == 3
+			})
 			body := fmt.Sprintf(waiting, test.timeout)
 			whole := send(p, pathExecute, body)
 			stream := send(p, pathExecute, body, accept, execution.MediaSSE)
