@@ -23,11 +23,19 @@ const (
 // the caches: claims that ended, sandboxes that were claimed or went away.
 type ledger struct {
 	mu      sync.Mutex
-	ended   map[types.NamespacedName]time.Time
+	ended   map[claimKey]time.Time
 	pruned  time.Time
 	pending map[types.NamespacedName]*passed
 	// first holds the versions that the claims had when they came.
 	first map[types.UID]string
+}
+
+// claimKey identifies a claim that ended. The claim of an event gets the name of
+// an earlier one, so that the name alone does not say which of them a sandbox
+// belongs to. Claims whose sandboxes do not bear a UID have names of their own.
+type claimKey struct {
+	name types.NamespacedName
+	uid  types.UID
 }
 
 // passed is what happened to a pool's sandboxes since the last look.
@@ -39,7 +47,7 @@ type passed struct {
 }
 
 func newLedger() *ledger {
-	return &ledger{ended: map[types.NamespacedName]time.Time{}, pending: map[types.NamespacedName]*passed{}, first: map[types.UID]string{}}
+	return &ledger{ended: map[claimKey]time.Time{}, pending: map[types.NamespacedName]*passed{}, first: map[types.UID]string{}}
 }
 
 // claimSeen notes the version of a new claim. Later versions, such as that of
@@ -47,6 +55,7 @@ func newLedger() *ledger {
 func (l *ledger) claimSeen(c *v1alpha1.SandboxClaim) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	delete(l.ended, claimKey{name: nameOf(c)}) // it has begun again
 	if _, known := l.first[c.UID]; !known {
 		l.first[c.UID] = c.ResourceVersion
 	}
@@ -58,17 +67,23 @@ func (l *ledger) claimEnded(c *v1alpha1.SandboxClaim, now time.Time) {
 	defer l.mu.Unlock()
 	if now.Sub(l.pruned) > endedFor {
 		l.pruned = now
-		prune(l.ended, func(key types.NamespacedName) bool { return now.Sub(l.ended[key]) < endedFor })
+		prune(l.ended, func(key claimKey) bool { return now.Sub(l.ended[key]) < endedFor })
 	}
-	l.ended[types.NamespacedName{Namespace: c.Namespace, Name: c.Name}] = now
+	l.ended[claimKey{nameOf(c), c.UID}], l.ended[claimKey{name: nameOf(c)}] = now, now
 	delete(l.first, c.UID)
 }
 
-func (l *ledger) hasEnded(namespace, claim string) bool {
+// hasEnded reports whether the claim with this name and UID has ended; without
+// a UID, whether the last claim of this name has.
+func (l *ledger) hasEnded(name types.NamespacedName, uid types.UID) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	_, ok := l.ended[types.NamespacedName{Namespace: namespace, Name: claim}]
+	_, ok := l.ended[claimKey{name, uid}]
 	return ok
+}
+
+func nameOf(c *v1alpha1.SandboxClaim) types.NamespacedName {
+	return types.NamespacedName{Namespace: c.Namespace, Name: c.Name}
 }
 
 func (l *ledger) sandboxClaimed(pod *corev1.Pod) {

@@ -99,6 +99,14 @@ func (ms *memories) dropAll() {
 	ms.pools = nil
 }
 
+// resume takes up the size that the last leader gave an autoscaled pool: from
+// there it falls slowly, however little this controller has measured yet.
+func (m *memory) resume(pool *v1alpha1.SandboxWarmPool, now time.Time) {
+	if pool.Spec.Autoscaling != nil && m.size.Since.IsZero() {
+		m.size = plan.Memory{Desired: int(pool.Status.DesiredReplicas), Since: now}
+	}
+}
+
 // refresh brings the memory in line with the cache and with what has passed.
 func (m *memory) refresh(pods []*corev1.Pod, claims []*v1alpha1.SandboxClaim, p passed, now time.Time) {
 	for range p.claims {

@@ -133,7 +133,12 @@ func (o *observation) sandbox(pod *corev1.Pod) plan.Sandbox {
 	}
 	switch pod.Labels[v1alpha1.LabelState] {
 	case v1alpha1.StateClaimed:
-		x.Phase, x.Over, x.ClaimedAt = plan.Claimed, o.over(pod), o.memory.claimed[pod.Name]
+		x.Phase, x.ClaimedAt = plan.Claimed, o.memory.claimed[pod.Name]
+		if x.Ending { // whatever became of its claim
+			delete(o.memory.orphans, pod.Name)
+			return x
+		}
+		x.Over = o.over(pod)
 		return x
 	case v1alpha1.StateWarm:
 		if moved, ok := o.memory.moved[pod.Name]; ok {

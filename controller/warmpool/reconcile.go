@@ -197,26 +197,28 @@ func (r *poolReconciler) observe(ctx context.Context, pool *v1alpha1.SandboxWarm
 	m := r.memories.of(key)
 	gone.first = r.ledger.versions(claims)
 	m.refresh(pods, claims, gone, now)
+	m.resume(pool, now)
 	return &observation{
 		pool: pool, pods: pods, claims: claims, memory: m, paused: paused, now: now, maxCreating: r.maxCreating,
-		over: func(pod *corev1.Pod) bool { return r.over(ctx, m, pod, now) },
+		over: func(pod *corev1.Pod) bool { return r.claimEnded(ctx, m, pod, now) },
 	}, nil
 }
 
-// over tells whether the claim of a claimed sandbox has ended (I4), and never
-// says so by mistake (I3): that a claim is not in the cache proves nothing.
-func (r *poolReconciler) over(ctx context.Context, m *memory, pod *corev1.Pod, now time.Time) bool {
-	name := pod.Labels[v1alpha1.LabelClaim]
-	uid := pod.Labels[v1alpha1.LabelClaimUID]
-	ended := func(c *v1alpha1.SandboxClaim) bool {
-		return uid != "" && uid != string(c.UID) || c.Status.FinishedAt != nil || c.DeletionTimestamp != nil
-	}
-	c, err := r.claims.SandboxClaims(pod.Namespace).Get(name)
-	if err == nil {
+// claimEnded reports whether the claim of a claimed sandbox has ended (I4), and
+// never so by mistake (I3). Pods and claims come by two watches without a common
+// order: that a claim is not in the cache, or that another one of its name is,
+// proves nothing.
+func (r *poolReconciler) claimEnded(ctx context.Context, m *memory, pod *corev1.Pod, now time.Time) bool {
+	name := types.NamespacedName{Namespace: pod.Namespace, Name: pod.Labels[v1alpha1.LabelClaim]}
+	uid := types.UID(pod.Labels[v1alpha1.LabelClaimUID])
+	theirs := func(c *v1alpha1.SandboxClaim) bool { return uid == "" || uid == c.UID }
+	over := func(c *v1alpha1.SandboxClaim) bool { return c.Status.FinishedAt != nil || c.DeletionTimestamp != nil }
+	c, err := r.claims.SandboxClaims(pod.Namespace).Get(name.Name)
+	if err == nil && theirs(c) {
 		delete(m.orphans, pod.Name)
-		return ended(c)
+		return over(c)
 	}
-	if r.ledger.hasEnded(pod.Namespace, name) {
+	if r.ledger.hasEnded(name, uid) {
 		delete(m.orphans, pod.Name)
 		return true
 	}
@@ -227,13 +229,15 @@ func (r *poolReconciler) over(ctx context.Context, m *memory, pod *corev1.Pod, n
 	if now.Sub(first) < orphanGrace {
 		return false
 	}
-	c, err = r.client.SandboxV1alpha1().SandboxClaims(pod.Namespace).Get(ctx, name, metav1.GetOptions{})
-	if err == nil && !ended(c) || err != nil && !apierrors.IsNotFound(err) {
-		m.orphans[pod.Name] = now // look again later
-		return false
+	// The API server's own answer is no older than the sandbox's label.
+	c, err = r.client.SandboxV1alpha1().SandboxClaims(pod.Namespace).Get(ctx, name.Name, metav1.GetOptions{})
+	switch {
+	case apierrors.IsNotFound(err), err == nil && (!theirs(c) || over(c)):
+		delete(m.orphans, pod.Name)
+		return true
 	}
-	delete(m.orphans, pod.Name)
-	return true
+	m.orphans[pod.Name] = now // look again later
+	return false
 }
 
 // learn measures how long sandboxes take to become warm.
