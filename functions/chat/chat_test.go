@@ -147,6 +147,38 @@ func TestDiscovery(t *testing.T) {
 	probed(t, f, demo)
 }
 
+// The configured key is for the configured server: one that was only found on
+// this machine never sees it, nor what a client authorizes itself with.
+func TestKeyIsForTheConfiguredServer(t *testing.T) {
+	authorized := make(chan string, 100)
+	models := serveHTTP(t, func(w http.ResponseWriter, r *http.Request) {
+		authorized <- r.Header.Get("Authorization")
+		w.Header().Set("Content-Type", "application/json")
+		_, _ = io.WriteString(w, `{"data":[{"id":"llama","owned_by":"library"}]}`)
+	})
+	for name, test := range map[string]struct{ url, want string }{"found": {"", ""}, "configured": {models, "Bearer k"}} {
+		o := chat.Options{Config: testConfig(), Local: []string{models}}
+		o.Config.LLM.Discover, o.Config.LLM.APIKey, o.Config.LLM.ForwardAuthorization, o.Config.LLM.URL = true, "k", true, test.url
+		f := serveChat(t, o)
+		ctx, cancel := context.WithCancel(t.Context())
+		var wg sync.WaitGroup
+		wg.Go(func() { _ = f.chat.Run(ctx) })
+		if got := receive(t, "the look at it", authorized); got != test.want {
+			t.Errorf("%s: the look has authorization %q, want %q", name, got, test.want)
+		}
+		known := func() bool { return strings.Contains(call(t, "GET", f.url+"/v1/chat/status", "").body, "llama") }
+		for end := time.Now().Add(patience); !known() && time.Now().Before(end); time.Sleep(time.Millisecond) {
+			continue
+		}
+		call(t, "GET", f.url+"/v1/models", "", "Authorization", "Bearer mine")
+		if got := receive(t, "the question", authorized); got != test.want {
+			t.Errorf("%s: a question has authorization %q, want %q", name, got, test.want)
+		}
+		cancel()
+		wg.Wait()
+	}
+}
+
 func TestDiscoveryPassesItselfBy(t *testing.T) {
 	var f *front
 	refused := make(chan int, 100)

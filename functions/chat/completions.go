@@ -130,11 +130,12 @@ func (c *Chat) ask(ctx context.Context, f *fiber.Ctx, t *target, r relayed) (*ht
 	return c.llm.Do(req)
 }
 
-// authorize puts the configured key on a request for a model server, or the
-// client's own authorization where that is configured. The key is for the
-// configured server only.
+// authorize puts the configured key on a request for the configured model
+// server, or the client's own authorization where that is configured. A server
+// that was only found on this machine gets neither: it may be any program's.
 func (c *Chat) authorize(req *http.Request, fromClient string) {
 	switch llm := c.config.LLM; {
+	case llm.URL == "":
 	case llm.APIKey != "":
 		req.Header.Set(fiber.HeaderAuthorization, "Bearer "+string(llm.APIKey))
 	case llm.ForwardAuthorization && fromClient != "":

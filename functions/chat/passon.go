@@ -6,6 +6,8 @@ import (
 	"errors"
 	"mime"
 	"net/http"
+	"net/url"
+	"path"
 	"strings"
 
 	"github.com/gofiber/fiber/v2"
@@ -23,6 +25,9 @@ const sourceChat = "chat"
 func (c *Chat) passOn(f *fiber.Ctx) error {
 	if e := c.loop(f); e != nil {
 		return e.send(f)
+	}
+	if !isAPI(f.Path()) {
+		return execution.NewProblem(execution.ProblemNotFound, "There is nothing at this path.")
 	}
 	talk := strings.HasPrefix(f.Path(), "/v1/chat/completions")
 	first := c.config.ExecuteTimeout
@@ -66,11 +71,18 @@ func (c *Chat) passOn(f *fiber.Ctx) error {
 	return f.Status(res.StatusCode).Send(body)
 }
 
+// isAPI reports whether whoever resolves path comes to the interface below /v1:
+// it has no dot segments and no second way to write them or a slash.
+func isAPI(p string) bool {
+	plain, err := url.PathUnescape(p)
+	return err == nil && plain == p && path.Clean(p) == strings.TrimSuffix(p, "/") && strings.HasPrefix(p, "/v1/") && !strings.Contains(p, "\\")
+}
+
 // askChat sends f's request on, and returns the response once its header is
 // there.
 func (c *Chat) askChat(ctx context.Context, f *fiber.Ctx) (*http.Response, error) {
-	url := strings.TrimSuffix(c.config.ChatURL, "/") + string(f.Request().URI().RequestURI())
-	req, err := http.NewRequestWithContext(ctx, f.Method(), url, bytes.NewReader(f.BodyRaw()))
+	target := strings.TrimSuffix(c.config.ChatURL, "/") + f.OriginalURL()
+	req, err := http.NewRequestWithContext(ctx, f.Method(), target, bytes.NewReader(f.BodyRaw()))
 	if err != nil {
 		return nil, err
 	}

@@ -2,10 +2,13 @@ package chat_test
 
 import (
 	"context"
+	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/preheat-dev/preheat/api/execution"
 	"github.com/preheat-dev/preheat/functions/chat"
@@ -137,4 +140,37 @@ func TestPassingOnEndsWithTheClient(t *testing.T) {
 	receive(t, "the request", reached)
 	cancel()
 	receive(t, "the cancellation", cancelled)
+}
+
+// Only what is below /v1 is passed on, however its path is written.
+func TestNothingBesideTheInterfaceIsPassedOn(t *testing.T) {
+	reached := make(chan string, 100)
+	f := inFrontOf(t, serveHTTP(t, func(w http.ResponseWriter, r *http.Request) {
+		reached <- r.URL.Path
+		w.Header().Set("Content-Type", "application/json")
+		_, _ = io.WriteString(w, "{}")
+	}))
+	for _, path := range []string{
+		"/v1/../metrics", "/v1/%2e%2e/metrics", "/v1/..%2fmetrics", "/v1/.%2e/metrics", "/v1/%2E%2E%2Fmetrics", "/v1/x/../../metrics",
+		"/v1/%252e%252e/metrics", "/v1/..%5cmetrics", "/v1/./pools", "/v1//pools",
+	} {
+		conn, err := net.Dial("tcp", strings.TrimPrefix(f.url, "http://"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		_ = conn.SetDeadline(time.Now().Add(patience))
+		if _, err := fmt.Fprintf(conn, "GET %s HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n", path); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := io.ReadAll(conn); err != nil {
+			t.Errorf("%s: %v", path, err)
+		}
+		_ = conn.Close()
+	}
+	if n := len(reached); n > 0 {
+		t.Errorf("%d have been asked for, the first is %s", n, <-reached)
+	}
+	if got := call(t, "GET", f.url+"/v1/pools?x=%2e", ""); got.status != 200 || receive(t, "the request", reached) != "/v1/pools" {
+		t.Errorf("a plain path: %+v", got)
+	}
 }
