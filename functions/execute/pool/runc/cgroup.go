@@ -42,7 +42,10 @@ func (m *containers) set(controller, file, name string, value uint64) error {
 	return nil
 }
 
-// setMemory changes a sandbox's memory limit, in bytes.
+// memorySwap bounds memory and swap together, on cgroup v1.
+const memorySwap = "memory.memsw.limit_in_bytes"
+
+// setMemory lowers a sandbox's memory limit, in bytes.
 func (m *containers) setMemory(name string, limit int64) error {
 	switch {
 	case !m.host.Cgroups:
@@ -50,7 +53,11 @@ func (m *containers) setMemory(name string, limit int64) error {
 	case m.host.Unified:
 		return m.set("", "memory.max", name, uint64(limit))
 	}
-	return m.set("memory", "memory.limit_in_bytes", name, uint64(limit))
+	err := m.set("memory", "memory.limit_in_bytes", name, uint64(limit))
+	if err == nil && m.host.SwapLimit {
+		err = m.set("memory", memorySwap, name, uint64(limit))
+	}
+	return err
 }
 
 // setShares changes a sandbox's share of the processors, in cpu.shares.

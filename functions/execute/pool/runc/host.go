@@ -2,6 +2,7 @@ package runc
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -13,6 +14,7 @@ import (
 
 	gorunc "github.com/containerd/go-runc"
 	ocispec "github.com/opencontainers/runtime-spec/specs-go"
+	"golang.org/x/mod/semver"
 	"golang.org/x/sys/unix"
 )
 
@@ -22,6 +24,8 @@ type Host struct {
 	Root bool
 	// Cgroups says that cgroups can be made, and Unified that they are v2.
 	Cgroups, Unified bool
+	// SwapLimit says that the kernel bounds the swap of cgroups.
+	SwapLimit bool
 	// subUIDs and subGIDs are the caller's own id and its subordinate ids,
 	// for use without root.
 	subUIDs, subGIDs []ocispec.LinuxIDMapping
@@ -38,6 +42,7 @@ func DetectHost() (Host, error) {
 	}
 	if h.Root {
 		h.Cgroups = h.Unified || isDir(filepath.Join(cgroupRoot, "memory"))
+		h.SwapLimit = h.Unified || exists(filepath.Join(cgroupRoot, "memory", memorySwap))
 		return h, nil
 	}
 	me, err := user.Current()
@@ -61,6 +66,9 @@ func (h Host) Weaker() []string {
 	}
 	if !h.Cgroups {
 		list = append(list, "Without cgroups nothing limits a sandbox's memory, processors and processes, and memory kills cannot be told from others.")
+	}
+	if h.Cgroups && !h.SwapLimit {
+		list = append(list, "Without swap accounting (swapaccount=1) a sandbox that is at its memory limit may go on in the host's swap.")
 	}
 	return list
 }
@@ -117,15 +125,23 @@ func CheckRunc(ctx context.Context, binary string) error {
 	if err != nil {
 		return fmt.Errorf("%w: %s: %w", ErrRunc, binary, err)
 	}
-	var major, minor, patch int
-	if _, err := fmt.Sscanf(v.Runc, "%d.%d.%d", &major, &minor, &patch); err != nil {
-		return fmt.Errorf("%w: %s has version %q", ErrRunc, binary, v.Runc)
-	}
-	safe := major > 1 || minor > 3 || (minor == 3 && patch >= 3) || (minor == 2 && patch >= 8)
-	if !safe {
-		return fmt.Errorf("%w: %s has version %s; 1.2.8, 1.3.3 or a newer one is needed", ErrRunc, binary, v.Runc)
+	if !isSafe(v.Runc) {
+		return fmt.Errorf("%w: %s has version %q; 1.2.8, 1.3.3, 1.4.0 or a newer one is needed", ErrRunc, binary, v.Runc)
 	}
 	return nil
+}
+
+// isSafe reports whether a version of runc has no known escape. What came before
+// a release, such as 1.4.0-rc.1, is older than it.
+func isSafe(version string) bool {
+	v := "v" + version
+	first := map[string]string{"v1.2": "v1.2.8", "v1.3": "v1.3.3"}[semver.MajorMinor(v)]
+	return semver.IsValid(v) && semver.Compare(v, cmp.Or(first, "v1.4.0")) >= 0
+}
+
+func exists(path string) bool {
+	_, err := os.Stat(path)
+	return err == nil
 }
 
 func isDir(path string) bool {

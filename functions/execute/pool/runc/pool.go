@@ -49,6 +49,10 @@ func New(ctx context.Context, c Config, m *Metrics, log *slog.Logger) (*Pool, er
 	if err := CheckRunc(ctx, c.Runc); err != nil {
 		return nil, err
 	}
+	var err error
+	if c.StateDir, err = makeStateDir(c.StateDir); err != nil {
+		return nil, err
+	}
 	host, err := DetectHost()
 	if err != nil {
 		return nil, err

@@ -60,7 +60,7 @@ func (c *Config) Spec(h Host, im Image, p PoolConfig, name string, slot int) (*o
 	}
 	if h.Cgroups {
 		s.Linux.CgroupsPath = cgroupPath(c.StateDir, name)
-		s.Linux.Resources = c.resources()
+		s.Linux.Resources = c.resources(h)
 	}
 	filter, err := seccomp.GetDefaultProfile(s)
 	if err != nil {
@@ -70,10 +70,15 @@ func (c *Config) Spec(h Host, im Image, p PoolConfig, name string, slot int) (*o
 	return s, nil
 }
 
-func (c *Config) resources() *ocispec.LinuxResources {
+func (c *Config) resources(h Host) *ocispec.LinuxResources {
 	quota, period, shares := int64(c.Limits.CPUs*cpuPeriod), uint64(cpuPeriod), uint64(sharesWarming)
+	memory := &ocispec.LinuxMemory{Limit: &c.Limits.Memory}
+	if h.SwapLimit {
+		// It counts memory and swap together, so that no swap is left.
+		memory.Swap = &c.Limits.Memory
+	}
 	return &ocispec.LinuxResources{
-		Memory:  &ocispec.LinuxMemory{Limit: &c.Limits.Memory},
+		Memory:  memory,
 		CPU:     &ocispec.LinuxCPU{Quota: &quota, Period: &period, Shares: &shares},
 		Pids:    &ocispec.LinuxPids{Limit: &c.Limits.Processes},
 		Devices: []ocispec.LinuxDeviceCgroup{{Allow: false, Access: "rwm"}},

@@ -17,10 +17,29 @@ import (
 	"golang.org/x/sys/unix"
 )
 
+// makeStateDir makes the state folder and returns where it really is: what is
+// mounted below it is found by that path.
+func makeStateDir(path string) (string, error) {
+	err := os.MkdirAll(path, 0o711)
+	if err == nil {
+		path, err = filepath.Abs(path)
+	}
+	if err == nil {
+		path, err = filepath.EvalSymlinks(path)
+	}
+	if err != nil {
+		return "", fmt.Errorf("making the state folder (PREHEAT_STATE_DIR): %w", err)
+	}
+	if path == "/" {
+		return "", errors.New("PREHEAT_STATE_DIR must not be the root folder: all that is mounted below it would be unmounted")
+	}
+	return path, nil
+}
+
 // lock makes this process the only one that uses the state folder, until the
 // returned file is closed or the process ends.
 func lock(stateDir string) (*os.File, error) {
-	for _, dir := range []string{stateDir, runcRoot(stateDir), bundleRoot(stateDir)} {
+	for _, dir := range []string{runcRoot(stateDir), bundleRoot(stateDir)} {
 		// Sandboxes pass through to their bundles with ids of their own.
 		if err := os.MkdirAll(dir, 0o711); err != nil {
 			return nil, fmt.Errorf("making the state folder: %w", err)
@@ -73,12 +92,17 @@ func sweep(ctx context.Context, runc *gorunc.Runc, stateDir string, h Host) erro
 	return nil
 }
 
+// unmountBelow unmounts what is mounted below dir. What is mounted at dir itself,
+// such as a tmpfs of its own, is the caller's.
 func unmountBelow(dir string) error {
 	mounts, err := mountinfo.GetMounts(mountinfo.PrefixFilter(dir))
 	if err != nil {
 		return err
 	}
 	for _, m := range slices.Backward(mounts) {
+		if m.Mountpoint == dir {
+			continue
+		}
 		if err := unix.Unmount(m.Mountpoint, unix.MNT_DETACH); err != nil {
 			return fmt.Errorf("%s: %w", m.Mountpoint, err)
 		}
