@@ -7,7 +7,9 @@ package lock
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
+	"math"
 	"strings"
 	"time"
 
@@ -67,9 +69,14 @@ func Limit(claim string, deadline time.Duration) ([]byte, error) {
 	return encode([]operation{label("test", v1alpha1.LabelClaim, claim), deadlineOf(deadline)})
 }
 
-// deadlineOf rounds up, to at least the one second that the API asks for.
+// deadlineOf rounds up to whole seconds, within what the API takes: 1 to
+// MaxInt32.
 func deadlineOf(d time.Duration) operation {
-	return operation{Op: "add", Path: "/spec/activeDeadlineSeconds", Value: int64((d + time.Second - 1) / time.Second)}
+	seconds := int64(d / time.Second)
+	if d%time.Second > 0 {
+		seconds++
+	}
+	return operation{Op: "add", Path: "/spec/activeDeadlineSeconds", Value: min(max(seconds, 1), math.MaxInt32)}
 }
 
 // Retire returns the patch that takes a warm sandbox out of everybody's reach,
@@ -83,17 +90,36 @@ func Retire() ([]byte, error) {
 
 // Surrender returns the patch by which a holder gives up a sandbox that it has
 // won and not used. Nobody can claim it again.
-func Surrender(claim string) ([]byte, error) {
-	return encode([]operation{
+//
+// A later claim of the same name keeps its sandbox where h has a UID.
+func Surrender(h Holder) ([]byte, error) {
+	ops := []operation{
 		label("test", v1alpha1.LabelState, v1alpha1.StateClaimed),
-		label("test", v1alpha1.LabelClaim, claim),
-		label("replace", v1alpha1.LabelState, v1alpha1.StateRetired),
-	})
+		label("test", v1alpha1.LabelClaim, h.Claim),
+	}
+	if h.UID != "" {
+		ops = append(ops, label("test", v1alpha1.LabelClaimUID, string(h.UID)))
+	}
+	return encode(append(ops, label("replace", v1alpha1.LabelState, v1alpha1.StateRetired)))
 }
 
 // Lost reports whether a patch failed because the sandbox is no longer there
 // to be won. Any other error leaves open whether the patch was applied.
-func Lost(err error) bool { return apierrors.IsInvalid(err) || apierrors.IsNotFound(err) }
+//
+// The API server answers 422 (Invalid) both when a test of a JSON Patch fails,
+// without causes, and when the patched Pod is not valid, with a cause for each
+// field that is wrong (k8s.io/apiserver, endpoints/handlers/patch.go).
+func Lost(err error) bool {
+	if apierrors.IsNotFound(err) {
+		return true
+	}
+	var status apierrors.APIStatus
+	if !apierrors.IsInvalid(err) || !errors.As(err, &status) {
+		return false
+	}
+	details := status.Status().Details
+	return details == nil || len(details.Causes) == 0
+}
 
 func label(op, name, value string) operation {
 	return operation{Op: op, Path: "/metadata/labels/" + strings.ReplaceAll(name, "/", "~1"), Value: value}

@@ -23,9 +23,9 @@ const (
 // AnnotationTrace is the traceparent of a claim's claimant, if that is traced.
 const AnnotationTrace = GroupName + "/traceparent"
 
-// AnnotationBegun is on the claim of an event from the moment on at which its
-// program may have begun: whoever finds a claim without it that is over knows
-// that the program never ran.
+// AnnotationBegun says of the claim of an event whether its program may have
+// begun: "false" from the claim's creation, "true" before its sandbox gets the
+// program. A claim that is over and says "false" never ran anything.
 const AnnotationBegun = GroupName + "/begun"
 
 // Values of LabelState.

@@ -8,6 +8,10 @@ import (
 	"testing"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+
+	"github.com/preheat-dev/preheat/api/sandbox/v1alpha1"
 	"github.com/preheat-dev/preheat/functions/execute/pool"
 	"github.com/preheat-dev/preheat/functions/execute/pool/kube"
 	"github.com/preheat-dev/preheat/tests/cluster/fakenode"
@@ -152,6 +156,29 @@ func TestI10ClaimantDies(t *testing.T) {
 	}
 	s.Release()
 	sp.Eventually("the pool is full again", func() bool { return len(sp.Pods("")) == 1 && sp.Warm() == 1 })
+	noFaults(t, node)
+}
+
+// TestI10ClaimantDiesInLine: an event whose claimant died before its program
+// began runs when it is delivered again.
+func TestI10ClaimantDiesInLine(t *testing.T) {
+	sp, node, replicas := twoReplicas(t, 1)
+	// What a replica leaves that was killed while it waited for a sandbox.
+	sp.Create(&v1alpha1.SandboxClaim{
+		ObjectMeta: metav1.ObjectMeta{Name: "event-h8", Annotations: map[string]string{v1alpha1.AnnotationBegun: "false"}},
+		Spec: v1alpha1.SandboxClaimSpec{
+			WarmPoolRef: v1alpha1.Reference{Name: "code"}, BindTimeoutSeconds: 60,
+			Lifecycle: v1alpha1.Lifecycle{ShutdownTime: &metav1.Time{Time: time.Now().Add(2 * time.Second)}, TTLSecondsAfterFinished: ptr.To[int32](600)},
+		},
+	})
+	var runs atomic.Int64
+	first := deliver(t, replicas[0], "h8", &runs)
+	if again := deliver(t, replicas[1], "h8", &runs); again != first || first == "" || runs.Load() != 1 {
+		t.Errorf("answered %q and %q in %d runs", first, again, runs.Load())
+	}
+	if begun := sp.Claim("event-h8").Annotations[v1alpha1.AnnotationBegun]; begun != "true" {
+		t.Errorf("its claim says %q of having begun", begun)
+	}
 	noFaults(t, node)
 }
 

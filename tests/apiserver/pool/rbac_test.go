@@ -19,7 +19,7 @@ import (
 // may is what each account may do in the namespace of its pools: all of it.
 var may = map[string]map[string]string{
 	"execute": {
-		"pods": "get list watch patch", "sandbox.preheat.dev/sandboxclaims": "get create delete",
+		"pods": "get list watch patch", "sandbox.preheat.dev/sandboxclaims": "get create patch delete",
 		"sandbox.preheat.dev/sandboxclaims/status": "patch",
 		"sandbox.preheat.dev/sandboxtemplates":     "list watch", "sandbox.preheat.dev/sandboxwarmpools": "list watch",
 	},

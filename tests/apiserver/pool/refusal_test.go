@@ -199,10 +199,23 @@ func TestClaimOverQuota(t *testing.T) {
 		}, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
 		return err != nil
 	})
-	if _, err := claim(t, p, 10*time.Second); !errors.Is(err, pool.ErrOverQuota) {
-		t.Errorf("err = %v, want ErrOverQuota", err)
+	refused := func() {
+		t.Helper()
+		if _, err := claim(t, p, 10*time.Second); !errors.Is(err, pool.ErrOverQuota) {
+			t.Errorf("err = %v, want ErrOverQuota", err)
+		}
 	}
+	refused()
 	settled(sp, 2)
+	// From then on a refusal costs no sandbox.
+	sp.Eventually("both are warm to the claimant", func() bool { return p.Status()[0].Warm == 2 })
+	before := node.Claimed()
+	for range 5 {
+		refused()
+	}
+	if n := node.Claimed() - before; n != 0 {
+		t.Errorf("%d sandboxes were taken by refused claims", n)
+	}
 	if n := node.Uses(); n != 0 {
 		t.Errorf("%d sandboxes were used by refused claims", n)
 	}

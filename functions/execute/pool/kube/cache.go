@@ -156,7 +156,9 @@ func (c *cache) set(obj any) {
 	poolName := pod.Labels[v1alpha1.LabelPool]
 	switch {
 	case pod.Labels[v1alpha1.LabelState] == v1alpha1.StateClaimed:
-		c.deliver(poolName, pod)
+		if reachable(pod) || ended(pod) {
+			c.deliver(poolName, pod)
+		}
 	case !e.taken && usable(pod):
 		for _, w := range c.lines[poolName] {
 			select {
@@ -179,20 +181,23 @@ func (c *cache) remove(obj any) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	delete(c.pods, pod.Name)
+	c.deliver(pod.Labels[v1alpha1.LabelPool], pod)
 	if s := c.held[pod.Name]; s != nil {
 		s.lost()
 	}
 	c.announceLocked()
 }
 
-// deliver hands a bound Pod to the claim that waits for it. mu is held.
+// deliver hands a bound Pod to the claim that waits for it, also one that has
+// ended: its claimant then waits for another. mu is held.
 func (c *cache) deliver(poolName string, pod *corev1.Pod) {
 	for _, w := range c.lines[poolName] {
-		if w.claim == pod.Labels[v1alpha1.LabelClaim] && reachable(pod) {
+		if w.claim == pod.Labels[v1alpha1.LabelClaim] {
 			select {
-			case w.bound <- pod:
-			default: // it has one already
+			case <-w.bound: // the latest state of it counts
+			default:
 			}
+			w.bound <- pod
 		}
 	}
 }
@@ -200,6 +205,11 @@ func (c *cache) deliver(poolName string, pod *corev1.Pod) {
 // usable reports whether a Pod can be claimed.
 func usable(pod *corev1.Pod) bool {
 	return pod.Labels[v1alpha1.LabelState] == v1alpha1.StateWarm && reachable(pod)
+}
+
+// ended reports whether a Pod will never be reachable again.
+func ended(pod *corev1.Pod) bool {
+	return pod.DeletionTimestamp != nil || pod.Status.Phase == corev1.PodFailed || pod.Status.Phase == corev1.PodSucceeded
 }
 
 // reachable reports whether a Pod's runner can be reached.

@@ -56,8 +56,9 @@ func (c *call) hangUp() {
 }
 
 // connect returns the sandbox in a Pod that is ours, which also shows that it
-// is alive. It takes the call.
-func (a *attempt) connect(pod *corev1.Pod, c *call) (*sandbox, error) {
+// is alive. It takes the call. The claim of an event says from then on that its
+// program may have begun.
+func (a *attempt) connect(ctx context.Context, pod *corev1.Pod, c *call) (*sandbox, error) {
 	if !reachable(pod) {
 		c.hangUp()
 		return nil, fmt.Errorf("sandbox %s is no longer ready", pod.Name)
@@ -65,6 +66,12 @@ func (a *attempt) connect(pod *corev1.Pod, c *call) (*sandbox, error) {
 	conn, err := c.take()
 	if err != nil {
 		return nil, fmt.Errorf("reach the runner of sandbox %s: %w", pod.Name, err)
+	}
+	if a.want.Event != "" {
+		if err := a.begun(ctx); err != nil {
+			_ = conn.Close()
+			return nil, fmt.Errorf("mark claim %s as begun: %w", a.name, err)
+		}
 	}
 	s := &sandbox{owner: a.Pool, name: pod.Name, poolName: a.pool.Name, claim: a.name, kept: a.want.Event != "", token: c.token, conn: conn}
 	if pod.Spec.ActiveDeadlineSeconds == nil { // the controller sets it as it binds

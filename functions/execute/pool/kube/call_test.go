@@ -32,7 +32,7 @@ func TestConnectKnowsTheDeadline(t *testing.T) {
 			offer: offer{pool: &v1alpha1.SandboxWarmPool{ObjectMeta: metav1.ObjectMeta{Name: "code"}}},
 			want:  pool.Claim{Deadline: time.Now().Add(time.Minute)},
 		}
-		s, err := a.connect(pod, dial(t.Context(), pod))
+		s, err := a.connect(t.Context(), pod, dial(t.Context(), pod))
 		if err != nil {
 			t.Fatalf("%s: %v", name, err)
 		}

@@ -132,7 +132,7 @@ func (a *attempt) fast(caller context.Context) (*sandbox, error) {
 		a.abandon(nil)
 		return nil, a.explain(caller, "claim sandbox "+e.pod.Name, err)
 	}
-	s, err := a.connect(pod, call)
+	s, err := a.connect(ctx, pod, call)
 	if err == nil {
 		return s, nil
 	}
@@ -145,10 +145,11 @@ func (a *attempt) fast(caller context.Context) (*sandbox, error) {
 	return a.again().fast(caller)
 }
 
-// begin creates the claim and takes a sandbox side by side. The claim of an
-// event comes first: a sandbox is not spent on one that was delivered before.
+// begin creates the claim and takes a sandbox side by side. The claim comes
+// first where it may be refused, so that no sandbox is spent on it: that of an
+// event, which may have been delivered before, and any while a quota is used up.
 func (a *attempt) begin(ctx context.Context, e *candidate) (pod *corev1.Pod, claimErr, err error) {
-	if a.want.Event != "" {
+	if a.want.Event != "" || time.Since(time.Unix(0, a.refused.Load())) < refusedFor {
 		if claimErr = a.create(ctx, v1alpha1.BindingClaimant, bindTimeout); claimErr != nil {
 			a.cache.giveBack(e)
 			return nil, claimErr, nil
@@ -176,15 +177,18 @@ func (a *attempt) create(ctx context.Context, binding v1alpha1.Binding, wait tim
 		},
 	}
 	if a.want.Event != "" {
-		claim.Annotations[annotationDelivery] = a.id
+		claim.Annotations[annotationDelivery], claim.Annotations[v1alpha1.AnnotationBegun] = a.id, "false"
 		claim.Spec.Lifecycle.TTLSecondsAfterFinished = ptr.To(int32(a.remember.Seconds()))
 	}
 	if parent := tracecontext.Of(ctx); parent != "" {
 		claim.Annotations[v1alpha1.AnnotationTrace] = parent
 	}
 	created, err := a.client.SandboxV1alpha1().SandboxClaims(a.namespace).Create(ctx, claim, metav1.CreateOptions{})
-	if err == nil && a.want.Event != "" {
+	switch {
+	case err == nil && a.want.Event != "":
 		a.uid = created.UID
+	case overQuota(err) || apierrors.IsTooManyRequests(err):
+		a.refused.Store(time.Now().UnixNano())
 	}
 	return err
 }
@@ -206,6 +210,7 @@ func (a *attempt) win(ctx context.Context, e *candidate) (*corev1.Pod, error) {
 		a.cache.lost()
 		return nil, nil
 	case ctx.Err() != nil:
+		a.background(func(ctx context.Context) { a.settle(ctx, e) })
 		return nil, err
 	}
 	// The answer may be lost and the sandbox ours.
@@ -215,13 +220,32 @@ func (a *attempt) win(ctx context.Context, e *candidate) (*corev1.Pod, error) {
 		// Whoever tries it next tests the lock again.
 		a.cache.giveBack(e)
 		return nil, errors.Join(err, getErr)
-	case pod.Labels[v1alpha1.LabelClaim] == a.name && (a.uid == "" || pod.Labels[v1alpha1.LabelClaimUID] == string(a.uid)):
+	case a.holds(pod):
 		return pod, nil
 	case pod.Labels[v1alpha1.LabelState] == v1alpha1.StateWarm:
 		a.cache.giveBack(e)
 		return nil, err
 	}
 	return nil, nil
+}
+
+// settle ends an attempt to take a sandbox whose answer nobody waited for: the
+// sandbox is given up if the attempt won it, and else is a candidate again.
+func (a *attempt) settle(ctx context.Context, e *candidate) {
+	getting, cancel := context.WithTimeout(ctx, endTimeout)
+	defer cancel()
+	pod, err := a.kube.CoreV1().Pods(a.namespace).Get(getting, e.pod.Name, metav1.GetOptions{})
+	if err == nil && a.holds(pod) {
+		a.surrender(ctx, pod.Name)
+		return
+	}
+	// Whoever tries it next tests the lock again.
+	a.cache.giveBack(e)
+}
+
+// holds reports whether a Pod is this attempt's.
+func (a *attempt) holds(pod *corev1.Pod) bool {
+	return pod.Labels[v1alpha1.LabelClaim] == a.name && (a.uid == "" || pod.Labels[v1alpha1.LabelClaimUID] == string(a.uid))
 }
 
 // lifetime is how long the Pod may run, counted from its own start: the node's

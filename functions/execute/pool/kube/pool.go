@@ -17,6 +17,7 @@ import (
 	"fmt"
 	"log/slog"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"go.opentelemetry.io/otel"
@@ -43,6 +44,9 @@ const (
 	// sake of other executions.
 	answerFirst = 10 * time.Millisecond
 	deferEnd    = 500 * time.Millisecond
+	// refusedFor is how long after a refusal claims are made before sandboxes
+	// are taken for them.
+	refusedFor = time.Minute
 	// selfServe is how long the first in line leaves a warm sandbox to the
 	// controller before taking it itself.
 	selfServe = 250 * time.Millisecond
@@ -78,6 +82,9 @@ type Pool struct {
 	metrics   *Metrics
 	log       *slog.Logger
 	tracer    trace.Tracer
+	// refused is when a claim was last refused for a quota, in nanoseconds of
+	// Unix time.
+	refused atomic.Int64
 
 	// ctx ends with Close; work are the ends of claims.
 	ctx    context.Context

@@ -111,6 +111,8 @@ func (p *Pool) Await(ctx context.Context, event string) ([]byte, error) {
 			return inflate(c.Status.Answer)
 		case apierrors.IsNotFound(err):
 			return nil, nil
+		case err == nil && over(c, now) && c.Annotations[v1alpha1.AnnotationBegun] == "false":
+			return nil, p.giveUp(ctx, c)
 		case err == nil && over(c, now):
 			if ended.IsZero() {
 				ended = now
@@ -138,6 +140,36 @@ func (p *Pool) lookAt(ctx context.Context, event string) (*v1alpha1.SandboxClaim
 	return p.client.SandboxV1alpha1().SandboxClaims(p.namespace).Get(ctx, claimOf(event), metav1.GetOptions{})
 }
 
+// begun marks the claim of an event before its program begins. It fails for the
+// claim of another delivery: this one was given up meanwhile.
+func (a *attempt) begun(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, bindTimeout)
+	defer cancel()
+	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{
+		"uid": a.uid, "annotations": map[string]string{v1alpha1.AnnotationBegun: "true"},
+	}})
+	if err != nil {
+		return err
+	}
+	_, err = a.client.SandboxV1alpha1().SandboxClaims(a.namespace).Patch(ctx, a.name, types.MergePatchType, patch, metav1.PatchOptions{})
+	return err
+}
+
+// giveUp deletes the claim of an event that ended before its program began, as
+// when its claimant died in line: the event may be delivered again. The mark
+// that its claimant would still set finds the claim gone.
+func (p *Pool) giveUp(ctx context.Context, c *v1alpha1.SandboxClaim) error {
+	ctx, cancel := context.WithTimeout(ctx, endTimeout)
+	defer cancel()
+	// The version is that without the mark.
+	err := p.client.SandboxV1alpha1().SandboxClaims(p.namespace).Delete(ctx, c.Name,
+		metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &c.UID, ResourceVersion: &c.ResourceVersion}})
+	if err == nil || apierrors.IsNotFound(err) || apierrors.IsConflict(err) {
+		return nil // in any case the next attempt looks again
+	}
+	return fmt.Errorf("%w: give up the claim of an event: %w", pool.ErrClosed, err)
+}
+
 // over reports whether nobody runs the claim's program any more, whether or
 // not there is a controller that says so.
 func over(c *v1alpha1.SandboxClaim, now time.Time) bool {
@@ -163,17 +195,30 @@ func inflate(packed []byte) ([]byte, error) {
 }
 
 // withdraw deletes the claim of an event whose program has not begun, so that
-// it can be delivered again. It is done when it returns: the next attempt needs
-// the name. What another delivery has created it leaves alone.
+// it can be delivered again. Usually it is done when it returns, since the next
+// attempt needs the name; where the API server does not answer it goes on in the
+// background.
 func (a *attempt) withdraw() {
-	ctx, cancel := context.WithTimeout(a.ctx, endTimeout)
+	if err := a.tryWithdraw(a.ctx); err != nil {
+		a.background(func(ctx context.Context) {
+			if err := retry(ctx, a.tryWithdraw); err != nil {
+				a.log.Error("The claim of an event could not be withdrawn, it ends at its shutdown time", "claim", a.name, "error", err)
+			}
+		})
+	}
+}
+
+// tryWithdraw leaves alone what another delivery has created.
+func (a *attempt) tryWithdraw(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, endTimeout)
 	defer cancel()
 	claims := a.client.SandboxV1alpha1().SandboxClaims(a.namespace)
 	c, err := claims.Get(ctx, a.name, metav1.GetOptions{})
 	if err == nil && c.Annotations[annotationDelivery] == a.id {
 		err = claims.Delete(ctx, a.name, metav1.DeleteOptions{Preconditions: metav1.NewUIDPreconditions(string(c.UID))})
 	}
-	if err != nil && !apierrors.IsNotFound(err) && !apierrors.IsConflict(err) {
-		a.log.Error("The claim of an event could not be withdrawn, it ends at its shutdown time", "claim", a.name, "error", err)
+	if apierrors.IsNotFound(err) || apierrors.IsConflict(err) {
+		return nil
 	}
+	return err
 }

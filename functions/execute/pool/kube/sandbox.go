@@ -147,7 +147,7 @@ func (a *attempt) abandon(pod *corev1.Pod) {
 }
 
 func (a *attempt) surrender(ctx context.Context, name string) {
-	patch, err := lock.Surrender(a.name)
+	patch, err := lock.Surrender(lock.Holder{Claim: a.name, UID: a.uid})
 	if err == nil {
 		ctx, cancel := context.WithTimeout(ctx, endTimeout)
 		defer cancel()
@@ -161,19 +161,24 @@ func (a *attempt) surrender(ctx context.Context, name string) {
 // endClaim deletes a claim. One that cannot be deleted ends at its shutdown
 // time.
 func (p *Pool) endClaim(ctx context.Context, name, poolName string) {
+	err := retry(ctx, func(ctx context.Context) error { return p.deleteClaim(ctx, name) })
+	if err != nil {
+		p.log.Error("A claim could not be deleted, it ends at its shutdown time", "pool", poolName, "claim", name, "error", err)
+	}
+}
+
+// retry calls do until it succeeds, endTries times at most and until ctx ends,
+// and returns its last error.
+func retry(ctx context.Context, do func(context.Context) error) error {
 	pause := 50 * time.Millisecond
 	for try := 1; ; try++ {
-		err := p.deleteClaim(ctx, name)
-		if err == nil {
-			return
-		}
-		if try == endTries {
-			p.log.Error("A claim could not be deleted, it ends at its shutdown time", "pool", poolName, "claim", name, "error", err)
-			return
+		err := do(ctx)
+		if err == nil || try == endTries {
+			return err
 		}
 		select {
 		case <-ctx.Done():
-			return
+			return err
 		case <-time.After(pause):
 		}
 		pause *= 4

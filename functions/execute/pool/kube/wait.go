@@ -51,7 +51,7 @@ func (a *attempt) slow(caller context.Context, end time.Time) (*sandbox, error) 
 		a.abandon(nil)
 		return nil, err
 	}
-	s, err := a.connect(pod, dial(caller, pod))
+	s, err := a.connect(caller, pod, dial(caller, pod))
 	if err == nil {
 		return s, nil
 	}
@@ -107,7 +107,9 @@ func (a *attempt) await(caller context.Context, w *waiter, wait time.Duration) (
 	for {
 		select {
 		case pod := <-w.bound:
-			return pod, nil
+			if a.holds(pod) { // and not an earlier claim of the same event
+				return pod, nil
+			}
 		case <-caller.Done():
 			return nil, fmt.Errorf("%w: %w", pool.ErrNoSandbox, context.Cause(caller))
 		case <-limit.C:
