@@ -73,6 +73,14 @@ func (l *ledger) claimEnded(c *v1alpha1.SandboxClaim, now time.Time) {
 	delete(l.first, c.UID)
 }
 
+// foundEnded notes that the API server has no such claim any more: its sandbox
+// may be destroyed later than this is found.
+func (l *ledger) foundEnded(name types.NamespacedName, uid types.UID, now time.Time) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.ended[claimKey{name, uid}] = now
+}
+
 // hasEnded reports whether the claim with this name and UID has ended; without
 // a UID, whether the last claim of this name has.
 func (l *ledger) hasEnded(name types.NamespacedName, uid types.UID) bool {

@@ -40,6 +40,8 @@ type memory struct {
 	warm map[string]bool
 	// claimed holds when a claimed sandbox was first seen to be so.
 	claimed map[string]time.Time
+	// over holds when a claimed sandbox's claim was first seen to have ended.
+	over map[string]time.Time
 	// bound holds the sandboxes of claims, by the claim's UID.
 	bound map[types.UID]string
 	// orphans holds when a claimed sandbox was first seen without its claim.
@@ -61,7 +63,7 @@ type memory struct {
 func newMemory() *memory {
 	return &memory{
 		made: map[string]time.Time{}, born: map[string]refill{}, moved: map[string]plan.Phase{},
-		deleted: map[string]bool{}, warm: map[string]bool{}, claimed: map[string]time.Time{}, bound: map[types.UID]string{},
+		deleted: map[string]bool{}, warm: map[string]bool{}, claimed: map[string]time.Time{}, over: map[string]time.Time{}, bound: map[types.UID]string{},
 		orphans: map[string]time.Time{}, linked: map[string]bool{}, order: map[types.UID]int{},
 	}
 }
@@ -116,8 +118,12 @@ func (m *memory) refresh(pods []*corev1.Pod, claims []*v1alpha1.SandboxClaim, p 
 	for _, pod := range pods {
 		present[pod.Name] = true
 		delete(m.made, pod.Name)
-		if _, known := m.claimed[pod.Name]; !known && pod.Labels[v1alpha1.LabelState] == v1alpha1.StateClaimed {
+		claimed := pod.Labels[v1alpha1.LabelState] == v1alpha1.StateClaimed
+		if _, known := m.claimed[pod.Name]; !known && claimed {
 			m.claimed[pod.Name] = now
+		}
+		if !claimed || pod.DeletionTimestamp != nil {
+			delete(m.orphans, pod.Name) // whatever became of its claim
 		}
 		if parent := pod.Labels[v1alpha1.LabelTrace]; parent != "" && !m.linked[pod.Name] {
 			m.linked[pod.Name] = true
@@ -142,6 +148,7 @@ func (m *memory) refresh(pods []*corev1.Pod, claims []*v1alpha1.SandboxClaim, p 
 	prune(m.deleted, keep)
 	prune(m.warm, keep)
 	prune(m.claimed, keep)
+	prune(m.over, keep)
 	prune(m.orphans, keep)
 	prune(m.linked, keep)
 	m.number(claims, p.first)

@@ -134,11 +134,12 @@ func (o *observation) sandbox(pod *corev1.Pod) plan.Sandbox {
 	switch pod.Labels[v1alpha1.LabelState] {
 	case v1alpha1.StateClaimed:
 		x.Phase, x.ClaimedAt = plan.Claimed, o.memory.claimed[pod.Name]
-		if x.Ending { // whatever became of its claim
-			delete(o.memory.orphans, pod.Name)
-			return x
+		if x.Over = !x.Ending && o.over(pod); x.Over {
+			if _, known := o.memory.over[pod.Name]; !known {
+				o.memory.over[pod.Name] = o.now
+			}
+			x.OverSince = o.memory.over[pod.Name]
 		}
-		x.Over = o.over(pod)
 		return x
 	case v1alpha1.StateWarm:
 		if moved, ok := o.memory.moved[pod.Name]; ok {

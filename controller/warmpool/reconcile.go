@@ -234,6 +234,7 @@ func (r *poolReconciler) claimEnded(ctx context.Context, m *memory, pod *corev1.
 	switch {
 	case apierrors.IsNotFound(err), err == nil && (!theirs(c) || over(c)):
 		delete(m.orphans, pod.Name)
+		r.ledger.foundEnded(name, uid, now)
 		return true
 	}
 	m.orphans[pod.Name] = now // look again later

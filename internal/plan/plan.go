@@ -18,8 +18,9 @@ func Plan(s State, now time.Time) Actions {
 	p.bind()
 	p.retireBroken()
 	p.resize()
-	if p.out.Quiet = p.quiet(); !p.out.Quiet {
-		p.out.Delete = append(p.out.Delete, p.used...)
+	p.out.Quiet = p.quiet()
+	p.deleteUsed()
+	if !p.out.Quiet {
 		p.create()
 	}
 	p.out.Problem = p.problem()
@@ -38,8 +39,8 @@ type planner struct {
 	freshWarm, staleWarm       []*Sandbox
 	freshWarming, staleWarming []*Sandbox
 	failed                     []*Sandbox
-	// used are the names of those whose claim has ended.
-	used []string
+	// used are those whose claim has ended.
+	used []*Sandbox
 	// total counts every sandbox that exists or is being created.
 	total int
 }
@@ -82,7 +83,7 @@ func (p *planner) place(x *Sandbox) {
 		p.out.Delete = append(p.out.Delete, x.Name)
 	case Claimed:
 		if x.Over {
-			p.used = append(p.used, x.Name)
+			p.used = append(p.used, x)
 		}
 	case Failed:
 		p.failed = append(p.failed, x)
@@ -205,6 +206,21 @@ func (p *planner) create() {
 		bound = min(bound, 1-inFlight)
 	}
 	p.out.Create = max(0, min(missing, bound, p.s.Limit-p.total))
+}
+
+// maxPutOff is how long a sandbox is kept after its claim's end while others run.
+const maxPutOff = 2 * time.Second
+
+// deleteUsed deletes the sandboxes whose claims have ended, in a quiet period
+// those that have been put off for long enough.
+func (p *planner) deleteUsed() {
+	for _, x := range p.used {
+		if due := x.OverSince.Add(maxPutOff); p.out.Quiet && (x.OverSince.IsZero() || p.now.Before(due)) {
+			p.wake(due)
+			continue
+		}
+		p.out.Delete = append(p.out.Delete, x.Name)
+	}
 }
 
 // quiet reports whether all that takes processors is to wait, see State.Lull.

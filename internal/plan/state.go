@@ -38,8 +38,10 @@ type Sandbox struct {
 	Created  time.Time
 	// ClaimedAt is when it was claimed. It matters with State.Lull only.
 	ClaimedAt time.Time
-	// Over says of a claimed sandbox that its claim has ended.
-	Over bool
+	// Over says of a claimed sandbox that its claim has ended, at OverSince, which
+	// may be zero where it is not known.
+	Over      bool
+	OverSince time.Time
 	// Ending says that its deletion is under way already.
 	Ending bool
 	// Problem says why a warming or failed sandbox is not warm, if known.
@@ -112,7 +114,7 @@ type State struct {
 	// sake of the programs that have just begun, unless all of them end before:
 	// where both share a processor, a short program would take twice as long.
 	// Nothing is put off while less than half of a pool is warm, or a roll-out
-	// goes on.
+	// goes on, and no sandbox is kept for long after its claim's end (I4).
 	Lull time.Duration
 	// Backoff is what the last Actions returned, with failed creations added
 	// by Backoff.Failed.
