@@ -52,6 +52,9 @@ func (b *broker) send(ctx context.Context, id, data string) error {
 	} {
 		req.Header.Set(name, value)
 	}
+	// A kept connection through the forwarded port may have ended meanwhile, and
+	// nobody sends a POST twice.
+	req.Close = true
 	res, err := http.DefaultClient.Do(req)
 	if err != nil {
 		return err
