@@ -18,7 +18,11 @@ func (t *Transport) executeJSON(c *fiber.Ctx) error {
 	if err := server.RequireJSON(c); err != nil {
 		return err
 	}
-	return t.executeDocument(c, c.BodyRaw())
+	body, err := server.Body(c)
+	if err != nil {
+		return err
+	}
+	return t.executeDocument(c, body)
 }
 
 // executeDocument answers a request as plain JSON.
