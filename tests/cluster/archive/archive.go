@@ -5,19 +5,22 @@ package archive
 
 import (
 	"archive/tar"
-	"crypto/sha256"
-	"encoding/hex"
-	"encoding/json"
 	"fmt"
 	"io"
 	"os"
 	"path/filepath"
 	"runtime"
-	"strconv"
+
+	"github.com/google/go-containerregistry/pkg/compression"
+	"github.com/google/go-containerregistry/pkg/name"
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+	"github.com/google/go-containerregistry/pkg/v1/empty"
+	"github.com/google/go-containerregistry/pkg/v1/mutate"
+	"github.com/google/go-containerregistry/pkg/v1/tarball"
 )
 
 // user runs the programs, and owns nothing.
-const user = 65532
+const user = "65532"
 
 // Image is an image to write. Its program is the entry point.
 type Image struct {
@@ -27,116 +30,64 @@ type Image struct {
 	Program string
 }
 
-type (
-	config struct {
-		Architecture string        `json:"architecture"`
-		OS           string        `json:"os"`
-		Config       runtimeConfig `json:"config"`
-		RootFS       rootFS        `json:"rootfs"`
-	}
-	runtimeConfig struct {
-		User       string
-		Env        []string
-		Entrypoint []string
-	}
-	rootFS struct {
-		Type    string   `json:"type"`
-		DiffIDs []string `json:"diff_ids"`
-	}
-	entry struct {
-		Config   string
-		RepoTags []string
-		Layers   []string
-	}
-)
-
 // Write writes an archive of images to w.
 func Write(w io.Writer, images ...Image) error {
-	archive := tar.NewWriter(w)
-	var manifest []entry
+	byTag := map[name.Tag]v1.Image{}
 	for _, image := range images {
-		e, err := add(archive, image)
+		tag, err := name.NewTag(image.Name)
 		if err != nil {
-			return fmt.Errorf("write image %s: %w", image.Name, err)
+			return fmt.Errorf("name image %s: %w", image.Name, err)
 		}
-		manifest = append(manifest, e)
+		if byTag[tag], err = build(image.Program); err != nil {
+			return fmt.Errorf("build image %s: %w", image.Name, err)
+		}
 	}
-	if err := addJSON(archive, "manifest.json", manifest); err != nil {
-		return err
-	}
-	return archive.Close()
+	return tarball.MultiWrite(byTag, w)
 }
 
-func add(archive *tar.Writer, image Image) (entry, error) {
-	// A first pass over the layer finds its digest and size.
-	digest := sha256.New()
-	size, err := layer(digest, image.Program)
+func build(program string) (v1.Image, error) {
+	layer, err := tarball.LayerFromOpener(func() (io.ReadCloser, error) {
+		r, w := io.Pipe()
+		go func() { w.CloseWithError(files(w, program)) }()
+		return r, nil
+	}, tarball.WithCompression(compression.None))
 	if err != nil {
-		return entry{}, err
+		return nil, err
 	}
-	id := hex.EncodeToString(digest.Sum(nil))
-	e := entry{Config: id + ".json", RepoTags: []string{image.Name}, Layers: []string{id + ".tar"}}
-	if err := archive.WriteHeader(&tar.Header{Name: e.Layers[0], Mode: 0o644, Size: size}); err != nil {
-		return entry{}, err
+	image, err := mutate.AppendLayers(empty.Image, layer)
+	if err != nil {
+		return nil, err
 	}
-	if _, err := layer(archive, image.Program); err != nil {
-		return entry{}, err
+	config, err := image.ConfigFile()
+	if err != nil {
+		return nil, err
 	}
-	return e, addJSON(archive, e.Config, config{
-		Architecture: runtime.GOARCH, OS: "linux",
-		Config: runtimeConfig{
-			User: strconv.Itoa(user), Env: []string{"PATH=/", "HOME=/tmp"},
-			Entrypoint: []string{"/" + filepath.Base(image.Program)},
-		},
-		RootFS: rootFS{Type: "layers", DiffIDs: []string{"sha256:" + id}},
-	})
+	config = config.DeepCopy()
+	config.OS, config.Architecture = "linux", runtime.GOARCH
+	config.Config = v1.Config{User: user, Env: []string{"PATH=/", "HOME=/tmp"}, Entrypoint: []string{"/" + filepath.Base(program)}}
+	return mutate.ConfigFile(image, config)
 }
 
-// layer writes a file system with a program and a place for temporary files.
-func layer(w io.Writer, program string) (size int64, err error) {
+// files writes a file system with a program and a place for temporary files.
+func files(w io.Writer, program string) error {
 	f, err := os.Open(program)
 	if err != nil {
-		return 0, err
+		return err
 	}
 	defer f.Close()
 	info, err := f.Stat()
 	if err != nil {
-		return 0, err
+		return err
 	}
-	counted := &counter{w: w}
-	t := tar.NewWriter(counted)
+	t := tar.NewWriter(w)
 	if err := t.WriteHeader(&tar.Header{Typeflag: tar.TypeDir, Name: "tmp/", Mode: 0o1777}); err != nil {
-		return 0, err
+		return err
 	}
 	if err := t.WriteHeader(&tar.Header{Name: filepath.Base(program), Mode: 0o755, Size: info.Size()}); err != nil {
-		return 0, err
+		return err
 	}
 	if _, err := io.Copy(t, f); err != nil {
-		return 0, err
-	}
-	err = t.Close()
-	return counted.n, err
-}
-
-func addJSON(archive *tar.Writer, name string, v any) error {
-	data, err := json.Marshal(v)
-	if err != nil {
 		return err
 	}
-	if err := archive.WriteHeader(&tar.Header{Name: name, Mode: 0o644, Size: int64(len(data))}); err != nil {
-		return err
-	}
-	_, err = archive.Write(data)
-	return err
-}
-
-type counter struct {
-	w io.Writer
-	n int64
-}
-
-func (c *counter) Write(p []byte) (int, error) {
-	n, err := c.w.Write(p)
-	c.n += int64(n)
-	return n, err
+	return t.Close()
 }

@@ -3,32 +3,17 @@ package archive
 import (
 	"archive/tar"
 	"bytes"
-	"crypto/sha256"
-	"encoding/hex"
-	"encoding/json"
 	"errors"
 	"io"
 	"os"
 	"path/filepath"
 	"testing"
-)
 
-func files(t *testing.T, r io.Reader) map[string][]byte {
-	t.Helper()
-	out := map[string][]byte{}
-	for archive := tar.NewReader(r); ; {
-		h, err := archive.Next()
-		if errors.Is(err, io.EOF) {
-			return out
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
-		if out[h.Name], err = io.ReadAll(archive); err != nil {
-			t.Fatal(err)
-		}
-	}
-}
+	"github.com/google/go-containerregistry/pkg/name"
+	"github.com/google/go-containerregistry/pkg/v1/mutate"
+	"github.com/google/go-containerregistry/pkg/v1/tarball"
+	"github.com/google/go-containerregistry/pkg/v1/validate"
+)
 
 func TestWrite(t *testing.T) {
 	dir := t.TempDir()
@@ -44,33 +29,51 @@ func TestWrite(t *testing.T) {
 	if err := Write(&out, images...); err != nil {
 		t.Fatal(err)
 	}
-	all := files(t, &out)
-	var manifest []entry
-	if err := json.Unmarshal(all["manifest.json"], &manifest); err != nil {
+	for _, image := range images {
+		checkImage(t, out.Bytes(), image)
+	}
+}
+
+func checkImage(t *testing.T, archive []byte, want Image) {
+	t.Helper()
+	tag, err := name.NewTag(want.Name)
+	if err != nil {
 		t.Fatal(err)
 	}
-	if len(manifest) != 2 {
-		t.Fatalf("the manifest is %+v", manifest)
+	image, err := tarball.Image(func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(archive)), nil }, &tag)
+	if err != nil {
+		t.Fatalf("%s: %v", want.Name, err)
 	}
-	for i, e := range manifest {
-		if e.RepoTags[0] != images[i].Name {
-			t.Errorf("image %d is named %v", i, e.RepoTags)
+	if err := validate.Image(image); err != nil {
+		t.Errorf("%s: %v", want.Name, err)
+	}
+	config, err := image.ConfigFile()
+	if err != nil {
+		t.Fatal(err)
+	}
+	program := filepath.Base(want.Program)
+	if got := config.Config; len(got.Entrypoint) != 1 || got.Entrypoint[0] != "/"+program || got.User != "65532" {
+		t.Errorf("%s runs %v as %s", want.Name, got.Entrypoint, got.User)
+	}
+	if got := fileIn(t, mutate.Extract(image), program); got != "program "+program {
+		t.Errorf("the program of %s is %q", want.Name, got)
+	}
+}
+
+func fileIn(t *testing.T, r io.ReadCloser, name string) string {
+	t.Helper()
+	defer r.Close()
+	for files := tar.NewReader(r); ; {
+		h, err := files.Next()
+		if err != nil {
+			t.Fatalf("%s: %v", name, err)
 		}
-		var c config
-		if err := json.Unmarshal(all[e.Config], &c); err != nil {
-			t.Fatal(err)
-		}
-		layer := all[e.Layers[0]]
-		digest := sha256.Sum256(layer)
-		if want := "sha256:" + hex.EncodeToString(digest[:]); c.RootFS.DiffIDs[0] != want {
-			t.Errorf("the layer is %s, its configuration says %s", want, c.RootFS.DiffIDs[0])
-		}
-		name := filepath.Base(images[i].Program)
-		if c.Config.Entrypoint[0] != "/"+name || c.Config.User != "65532" {
-			t.Errorf("it runs %v as %s", c.Config.Entrypoint, c.Config.User)
-		}
-		if got := string(files(t, bytes.NewReader(layer))[name]); got != "program "+name {
-			t.Errorf("the program is %q", got)
+		if h.Name == name {
+			content, err := io.ReadAll(files)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return string(content)
 		}
 	}
 }
