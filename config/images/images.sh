@@ -65,7 +65,17 @@ base() {
   echo "$reference"
 }
 
-# context fills the folder that an image is built from, and yields its arguments.
+# describe prints what an image's labels say.
+describe() {
+  case $1 in
+  chat) echo "The page and the OpenAI-compatible API in front of a language model" ;;
+  execute) echo "Runs programs in warm sandboxes" ;;
+  controller) echo "Keeps pools of sandboxes warm" ;;
+  esac
+}
+
+# context fills the folder that an image is built from, and yields its arguments,
+# one per line.
 context() {
   local dir=$out/$1
   rm -rf "$dir"
@@ -74,25 +84,26 @@ context() {
   sandbox)
     cp -r build/runner "$dir/runner"
     find "$dir" -name __pycache__ -prune -exec rm -rf {} +
+    cp config/images/sandbox/Containerfile "$dir/"
     echo "--build-arg=BASE=$(base)"
     ;;
   *)
-    cp "build/programs/$1" "$dir/$1"
-    cp /etc/ssl/certs/ca-certificates.crt "$dir/"
+    cp "build/programs/$1" "$dir/preheat"
+    cp /etc/ssl/certs/ca-certificates.crt config/images/program/Containerfile "$dir/"
+    printf '%s\n' "--build-arg=TITLE=Preheat $1" "--build-arg=DESCRIPTION=$(describe "$1")"
     ;;
   esac
 }
 
 build_image() {
-  local args tag reference
-  args=$(context "$1")
-  cp "config/images/$1/Containerfile" "$out/$1/"
-  tag=$({ digest "$out/$1"; echo "$args"; } | sha256sum | cut -c1-12)
+  local args lines tag reference
+  lines=$(context "$1")
+  mapfile -t args <<<"$lines"
+  tag=$({ digest "$out/$1"; echo "$lines"; } | sha256sum | cut -c1-12)
   reference=dev.local/preheat/$1:$tag
   if [ -e "$out/$1.tar" ] && [ "$(cat "$out/$1.tag" 2>/dev/null)" = "$tag" ]; then return; fi
   say "building $reference"
-  # shellcheck disable=SC2086 # none or one argument
-  build $args --build-arg VERSION="$version" --build-arg REVISION="$revision" -t "$reference" "$out/$1"
+  build "${args[@]}" --build-arg VERSION="$version" --build-arg REVISION="$revision" -t "$reference" "$out/$1"
   save "$1" "$reference"
   echo "$tag" >"$out/$1.tag"
 }
