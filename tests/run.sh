@@ -1,7 +1,8 @@
 #!/bin/bash
 # Runs every test, with all that they need: `make test`. Each step says how long
 # it took; the first that fails ends the run. STEPS names some of them, as in
-# STEPS="unit e2e", or STEPS=walkthrough, which has a cluster of its own.
+# STEPS="unit e2e", or STEPS=walkthrough, which has a cluster of its own. SLOW=3
+# leaves the tests a third of each processor: other loops take the rest.
 set -euo pipefail
 
 cd "$(dirname "$0")/.."
@@ -17,8 +18,15 @@ if [[ " $steps " =~ " cluster "|" walkthrough " ]]; then
   rm -f "$logs/cluster-build.ended"
   { nice -n 15 make cluster-build CLUSTER_TOOLS=all >"$logs/cluster-build.log" 2>&1 && result=ok || result=failed; echo $result >"$logs/cluster-build.ended"; } &
   background=$!
-  trap 'kill $background 2>/dev/null || true' EXIT
 fi
+
+loops=
+for _ in $(seq $(((${SLOW:-1} - 1) * $(nproc)))); do
+  (while :; do :; done) &
+  loops="$loops $!"
+done
+# shellcheck disable=SC2086 # many numbers, or none
+trap 'kill $background $loops 2>/dev/null || true' EXIT
 
 deps() { config/tools/prepare.sh test; }
 
