@@ -3,35 +3,29 @@ package chat
 import (
 	"errors"
 	"fmt"
-	"net"
-	"net/netip"
 	"net/url"
 	"strings"
 	"time"
 
-	"github.com/kelseyhightower/envconfig"
+	"github.com/preheat-dev/preheat/internal/environment"
 )
 
-// EnvPrefix begins the name of every environment variable of Config.
-const EnvPrefix = "PREHEAT"
-
-// Config is chat's part of the environment. A field's variable is PREHEAT_ and
-// the field's name in capitals, with _ between words and between levels:
-// PREHEAT_LLM_API_KEY, for one.
+// Config is chat's part of the environment; see package environment for the
+// variables' names.
 type Config struct {
 	// LLM is the language model to talk to.
-	LLM LLM
+	LLM LLM `envPrefix:"LLM_"`
 	// ChatURL is another chat. Everything below /v1 is then passed on to it,
 	// and neither a model server nor execute is asked from here.
-	ChatURL string `split_words:"true"`
+	ChatURL string
 	// ExecuteURL is where execute takes events.
-	ExecuteURL string `split_words:"true" default:"http://127.0.0.1:8081"`
+	ExecuteURL string `envDefault:"http://127.0.0.1:8081"`
 	// ExecuteTimeout bounds one execution as chat sees it, waiting included.
-	ExecuteTimeout time.Duration `split_words:"true" default:"10m"`
+	ExecuteTimeout time.Duration `envDefault:"10m"`
 	// EventSource is the source attribute of the events sent to execute.
-	EventSource string `split_words:"true" default:"/preheat/chat"`
+	EventSource string `envDefault:"/preheat/chat"`
 	// ResultLimit bounds what execute may answer, in bytes.
-	ResultLimit int64 `split_words:"true" default:"134217728"`
+	ResultLimit int64 `envDefault:"134217728"`
 }
 
 // LLM says which language model answers. Without URL, one that serves on this
@@ -41,18 +35,18 @@ type LLM struct {
 	// /v1 at its end.
 	URL string
 	// APIKey is sent to the server as a bearer token.
-	APIKey Secret `split_words:"true"`
+	APIKey Secret
 	// Model is used for requests that name none.
 	Model string
 	// Discover says whether to look for a server on this machine.
-	Discover bool `default:"true"`
+	Discover bool `envDefault:"true"`
 	// ForwardAuthorization passes the client's Authorization header on when
 	// there is no APIKey.
-	ForwardAuthorization bool `split_words:"true"`
+	ForwardAuthorization bool
 	// FirstByteTimeout bounds the wait for the server's first byte,
 	// IdleTimeout that between two pieces of its answer.
-	FirstByteTimeout time.Duration `split_words:"true" default:"5m"`
-	IdleTimeout      time.Duration `split_words:"true" default:"2m"`
+	FirstByteTimeout time.Duration `envDefault:"5m"`
+	IdleTimeout      time.Duration `envDefault:"2m"`
 }
 
 // Secret is a text that does not show when it is printed or logged.
@@ -75,21 +69,10 @@ func (s Secret) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
 // ConfigFromEnv reads Config from the environment.
 func ConfigFromEnv() (Config, error) {
 	var c Config
-	if err := ReadEnv(&c); err != nil {
+	if err := environment.Read(&c); err != nil {
 		return Config{}, err
 	}
 	return c, c.Validate()
-}
-
-// ReadEnv fills the struct to which spec points from PREHEAT_ variables. An
-// error names the variable and not its value.
-func ReadEnv(spec any) error {
-	err := envconfig.Process(EnvPrefix, spec)
-	var parse *envconfig.ParseError
-	if errors.As(err, &parse) {
-		return fmt.Errorf("%s is not a valid %s", parse.KeyName, parse.TypeName)
-	}
-	return err
 }
 
 // Validate checks what the types cannot, naming the variable.
@@ -157,22 +140,4 @@ func checkURL(text string) error {
 		return errors.New("a base URL has no query and no fragment")
 	}
 	return nil
-}
-
-// Listen returns the address to listen on: where PREHEAT_LISTEN says, else on
-// every address at PORT, which Knative sets, else on loopback.
-func Listen(listen, port string) (string, error) {
-	switch {
-	case listen != "":
-		if _, _, err := net.SplitHostPort(listen); err != nil {
-			return "", fmt.Errorf("PREHEAT_LISTEN is not host:port: %w", err)
-		}
-		return listen, nil
-	case port != "":
-		if _, err := netip.ParseAddrPort("0.0.0.0:" + port); err != nil {
-			return "", errors.New("PORT is not a port number")
-		}
-		return "0.0.0.0:" + port, nil
-	}
-	return "127.0.0.1:8080", nil
 }

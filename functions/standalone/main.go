@@ -65,7 +65,7 @@ func run() (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, pool.Close()) }()
-	executor := execute.New(pool, s.limits(), execute.NewMetrics(metrics), log)
+	executor := execute.New(pool, s.Limits(), execute.NewMetrics(metrics), log)
 	sink, closeSink, err := audit.Bound(metrics, log)
 	if err != nil {
 		return err

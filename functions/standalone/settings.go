@@ -1,60 +1,38 @@
 package main
 
 import (
-	"errors"
+	"cmp"
 	"fmt"
-	"log/slog"
 	"os"
 	"path/filepath"
 	"time"
 
-	"github.com/preheat-dev/preheat/api/execution"
 	"github.com/preheat-dev/preheat/functions/chat"
 	"github.com/preheat-dev/preheat/functions/execute/pool/runc"
+	"github.com/preheat-dev/preheat/internal/environment"
 )
 
-// settings is the whole environment of this command: PREHEAT_ and the field's
-// name in capitals, words separated by _.
+// settings is the whole environment of this command.
 type settings struct {
-	LLM chat.LLM
-	// Listen is host:port.
-	Listen string `default:"127.0.0.1:8080"`
-	// AllowedHosts and AllowedOrigins say which requests get through; by
-	// default those for loopback names do.
-	AllowedHosts   []string   `split_words:"true"`
-	AllowedOrigins []string   `split_words:"true"`
-	LogLevel       slog.Level `split_words:"true" default:"info"`
-	// ShutdownGrace is how long requests may go on after SIGTERM.
-	ShutdownGrace time.Duration `split_words:"true" default:"10s"`
+	environment.Server
+	environment.Execution
+	LLM chat.LLM `envPrefix:"LLM_"`
 
 	// PoolSize is how many sandboxes for Python and bash are kept warm,
 	// JavascriptPoolSize how many for JavaScript.
-	PoolSize           int `split_words:"true" default:"2"`
-	JavascriptPoolSize int `split_words:"true" default:"1"`
+	PoolSize           int `envDefault:"2"`
+	JavascriptPoolSize int `envDefault:"1"`
 	// WarmImports are modules that warm Python sandboxes have imported.
-	WarmImports []string `split_words:"true"`
+	WarmImports []string
 	// MaxSandboxes bounds the sandboxes of a pool, those in use included.
-	MaxSandboxes int `split_words:"true" default:"32"`
-	// SandboxMemoryMIB, SandboxCores and SandboxProcesses are what each
-	// sandbox may use.
-	SandboxMemoryMIB int64   `split_words:"true" default:"512"`
-	SandboxCores     float64 `split_words:"true" default:"1"`
-	SandboxProcesses int64   `split_words:"true" default:"128"`
-	// Timeout and MaxTimeout bound a program's time, by default and at most;
-	// QueueTimeout is how long a request waits for a sandbox, EventQueueTimeout
-	// how long an event does that may be delivered again.
-	Timeout           time.Duration `default:"30s"`
-	MaxTimeout        time.Duration `split_words:"true" default:"300s"`
-	QueueTimeout      time.Duration `split_words:"true" default:"10s"`
-	EventQueueTimeout time.Duration `split_words:"true" default:"120s"`
-
+	MaxSandboxes int `envDefault:"32"`
 	// StateDir holds what belongs to running sandboxes.
-	StateDir string `split_words:"true"`
+	StateDir string
 	// Runc, SandboxImage and RunnerDir are parts that the build made; by
 	// default those beside this program.
 	Runc         string
-	SandboxImage string `split_words:"true"`
-	RunnerDir    string `split_words:"true"`
+	SandboxImage string
+	RunnerDir    string
 }
 
 // maxBody bounds a request to chat, in bytes; conversations may hold images.
@@ -62,9 +40,10 @@ const maxBody = 32 << 20
 
 func readSettings() (settings, error) {
 	var s settings
-	if err := chat.ReadEnv(&s); err != nil {
+	if err := environment.Read(&s); err != nil {
 		return s, err
 	}
+	s.Listen = cmp.Or(s.Listen, "127.0.0.1:8080") // whatever PORT says
 	if err := s.locate(); err != nil {
 		return s, err
 	}
@@ -114,29 +93,8 @@ func (s *settings) validate() error {
 		return fmt.Errorf("PREHEAT_POOL_SIZE must be from 1 to PREHEAT_MAX_SANDBOXES (%d)", s.MaxSandboxes)
 	case s.JavascriptPoolSize < 0 || s.JavascriptPoolSize > s.MaxSandboxes:
 		return fmt.Errorf("PREHEAT_JAVASCRIPT_POOL_SIZE must be from 0 to PREHEAT_MAX_SANDBOXES (%d)", s.MaxSandboxes)
-	case s.SandboxMemoryMIB < 32:
-		return errors.New("PREHEAT_SANDBOX_MEMORY_MIB must be 32 or more")
-	case s.SandboxCores < 0.01:
-		return errors.New("PREHEAT_SANDBOX_CORES must be 0.01 or more")
-	case s.SandboxProcesses < 32:
-		return errors.New("PREHEAT_SANDBOX_PROCESSES must be 32 or more")
-	case s.Timeout <= 0 || s.MaxTimeout < s.Timeout:
-		return errors.New("PREHEAT_TIMEOUT must be positive and not above PREHEAT_MAX_TIMEOUT")
-	case s.QueueTimeout <= 0:
-		return errors.New("PREHEAT_QUEUE_TIMEOUT must be positive")
-	case s.EventQueueTimeout <= 0:
-		return errors.New("PREHEAT_EVENT_QUEUE_TIMEOUT must be positive")
 	}
-	return nil
-}
-
-func (s *settings) limits() execution.ServerLimits {
-	l := execution.DefaultLimits()
-	l.Default.TimeoutSeconds, l.Maximum.TimeoutSeconds = s.Timeout.Seconds(), s.MaxTimeout.Seconds()
-	l.Default.MemoryBytes, l.Maximum.MemoryBytes = s.SandboxMemoryMIB<<20, s.SandboxMemoryMIB<<20
-	l.QueueSeconds, l.EventQueueSeconds = s.QueueTimeout.Seconds(), s.EventQueueTimeout.Seconds()
-	l.CPUs, l.Processes = s.SandboxCores, s.SandboxProcesses
-	return l
+	return s.Execution.Validate()
 }
 
 func (s *settings) pool() runc.Config {

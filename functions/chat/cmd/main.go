@@ -15,7 +15,6 @@ import (
 
 	"github.com/gofiber/fiber/v2"
 	"github.com/gofiber/fiber/v2/middleware/adaptor"
-	"github.com/kelseyhightower/envconfig"
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
@@ -24,6 +23,7 @@ import (
 
 	"github.com/preheat-dev/preheat/functions/chat"
 	"github.com/preheat-dev/preheat/functions/chat/services"
+	"github.com/preheat-dev/preheat/internal/environment"
 	"github.com/preheat-dev/preheat/internal/server"
 	"github.com/preheat-dev/preheat/internal/telemetry"
 	"github.com/preheat-dev/preheat/ui"
@@ -31,25 +31,16 @@ import (
 
 // settings is the whole environment of this command.
 type settings struct {
+	environment.Server
 	chat.Config
-	// Listen is host:port; by default 127.0.0.1:8080, or 0.0.0.0:$PORT where
-	// PORT is set, as Knative does.
-	Listen string
-	// AllowedHosts and AllowedOrigins say which requests get through. By
-	// default those for loopback names do, and with PORT those for any host.
-	AllowedHosts   []string `split_words:"true"`
-	AllowedOrigins []string `split_words:"true"`
 	// BodyLimit bounds a request, in bytes.
-	BodyLimit int `split_words:"true" default:"33554432"`
+	BodyLimit int `envDefault:"33554432"`
 	// ShutdownLinger is how long after SIGTERM requests are still taken: a
 	// Service sends some until its endpoints have been changed everywhere.
-	ShutdownLinger time.Duration `split_words:"true"`
-	// ShutdownGrace is how long requests may go on after SIGTERM.
-	ShutdownGrace time.Duration `split_words:"true" default:"10s"`
+	ShutdownLinger time.Duration
 	// ServicesNamespace is where the platform's Knative Services are, to show
 	// them; none are shown without.
-	ServicesNamespace string     `split_words:"true"`
-	LogLevel          slog.Level `split_words:"true" default:"info"`
+	ServicesNamespace string
 }
 
 func main() {
@@ -61,7 +52,7 @@ func main() {
 
 func run() error {
 	var s settings
-	if err := chat.ReadEnv(&s); err != nil {
+	if err := environment.Read(&s); err != nil {
 		return err
 	}
 	if err := s.Validate(); err != nil {
@@ -70,23 +61,22 @@ func run() error {
 	log := slog.New(slog.NewJSONHandler(os.Stderr, &slog.HandlerOptions{Level: s.LogLevel}))
 	// Kubernetes adds variables for services, which may begin alike: one that
 	// is not known is worth a line, not a failure.
-	if err := envconfig.CheckDisallowed(chat.EnvPrefix, &s); err != nil {
-		log.Warn(err.Error())
-	}
-	port := os.Getenv("PORT")
-	addr, err := chat.Listen(s.Listen, port)
+	unknown, err := environment.Unknown(&s)
 	if err != nil {
 		return err
 	}
-	if len(s.AllowedHosts) == 0 && port != "" {
-		s.AllowedHosts = []string{"*"}
+	if len(unknown) > 0 {
+		log.Warn("Unknown variables have no effect", "names", unknown)
+	}
+	if err := s.Locate("127.0.0.1:8080"); err != nil {
+		return err
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	return serve(ctx, s, log, addr)
+	return serve(ctx, s, log)
 }
 
-func serve(ctx context.Context, s settings, log *slog.Logger, addr string) (err error) {
+func serve(ctx context.Context, s settings, log *slog.Logger) (err error) {
 	flush, err := telemetry.SetUp(ctx, "preheat-chat")
 	if err != nil {
 		return err
@@ -123,7 +113,7 @@ func serve(ctx context.Context, s settings, log *slog.Logger, addr string) (err 
 	app.Get("/readyz", healthy)
 	app.Get("/metrics", adaptor.HTTPHandler(promhttp.HandlerFor(metrics, promhttp.HandlerOpts{})))
 
-	ln, err := net.Listen("tcp", addr)
+	ln, err := net.Listen("tcp", s.Listen)
 	if err != nil {
 		return err
 	}

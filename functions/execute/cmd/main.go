@@ -3,7 +3,6 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -14,63 +13,38 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/kelseyhightower/envconfig"
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 
-	"github.com/preheat-dev/preheat/api/execution"
 	"github.com/preheat-dev/preheat/functions/execute"
 	"github.com/preheat-dev/preheat/functions/execute/audit"
 	"github.com/preheat-dev/preheat/functions/execute/pool/kube"
 	"github.com/preheat-dev/preheat/functions/execute/transport"
+	"github.com/preheat-dev/preheat/internal/environment"
 	"github.com/preheat-dev/preheat/internal/server"
 	"github.com/preheat-dev/preheat/internal/telemetry"
 )
 
-const envPrefix = "PREHEAT"
-
-// settings is the environment of this command: PREHEAT_ and the field's name
-// in capitals, words separated by _. K_SINK, if set, gets copies of completed
+// settings is the environment of this command. K_SINK, if set, gets copies of completed
 // events, see package audit. Traces have OpenTelemetry's own variables,
 // see package telemetry.
 type settings struct {
+	environment.Server
+	environment.Execution
 	// Namespace holds the warm pools.
-	Namespace string `default:"runc-warmpool"`
+	Namespace string `envDefault:"runc-warmpool"`
 	// ConnectTimeout bounds the wait for the API server at the start.
-	ConnectTimeout time.Duration `split_words:"true" default:"30s"`
-	// Listen is host:port; by default 127.0.0.1:8081, or 0.0.0.0:$PORT where
-	// PORT is set, as Knative does.
-	Listen string
-	// AllowedHosts and AllowedOrigins say which requests get through. By
-	// default those for loopback names do, and with PORT those for any host.
-	AllowedHosts   []string `split_words:"true"`
-	AllowedOrigins []string `split_words:"true"`
+	ConnectTimeout time.Duration `envDefault:"30s"`
 	// EventSource is the source attribute of the events that it answers with.
-	EventSource string `split_words:"true" default:"/preheat/execute"`
+	EventSource string `envDefault:"/preheat/execute"`
 	// DirectSource is that of chat's events, which are not delivered twice.
-	DirectSource string `split_words:"true" default:"/preheat/chat"`
-	// ShutdownGrace is how long executions may go on after SIGTERM.
-	ShutdownGrace time.Duration `split_words:"true" default:"10s"`
+	DirectSource string `envDefault:"/preheat/chat"`
 	// EventBytes bounds the events that it answers with: brokers take a MiB.
-	EventBytes int `split_words:"true" default:"1000000"`
+	EventBytes int `envDefault:"1000000"`
 	// EventTTL is how long answers to events are kept for later deliveries.
-	EventTTL time.Duration `envconfig:"EVENT_TTL" default:"10m"`
-	LogLevel slog.Level    `split_words:"true" default:"info"`
-
-	// Timeout and MaxTimeout bound a program's time, by default and at most;
-	// QueueTimeout is how long a request waits for a sandbox, EventQueueTimeout
-	// how long an event does that may be delivered again.
-	Timeout           time.Duration `default:"30s"`
-	MaxTimeout        time.Duration `split_words:"true" default:"300s"`
-	QueueTimeout      time.Duration `split_words:"true" default:"10s"`
-	EventQueueTimeout time.Duration `split_words:"true" default:"120s"`
-	// SandboxMemoryMIB, SandboxCores and SandboxProcesses are what the
-	// pools' templates give to each sandbox.
-	SandboxMemoryMIB int64   `split_words:"true" default:"512"`
-	SandboxCores     float64 `split_words:"true" default:"1"`
-	SandboxProcesses int64   `split_words:"true" default:"128"`
+	EventTTL time.Duration `envDefault:"10m"`
 }
 
 func main() {
@@ -82,20 +56,16 @@ func main() {
 
 func run() error {
 	var s settings
-	if err := envconfig.Process(envPrefix, &s); err != nil {
+	if err := environment.Read(&s); err != nil {
 		return err
 	}
 	if err := s.validate(); err != nil {
 		return err
 	}
 	log := slog.New(slog.NewJSONHandler(os.Stderr, &slog.HandlerOptions{Level: s.LogLevel}))
-	if port := os.Getenv("PORT"); port != "" {
-		s.Listen = cmp.Or(s.Listen, net.JoinHostPort("0.0.0.0", port))
-		if len(s.AllowedHosts) == 0 {
-			s.AllowedHosts = []string{"*"}
-		}
+	if err := s.Locate("127.0.0.1:8081"); err != nil {
+		return err
 	}
-	s.Listen = cmp.Or(s.Listen, "127.0.0.1:8081")
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	return serve(ctx, s, log)
@@ -114,7 +84,7 @@ func serve(ctx context.Context, s settings, log *slog.Logger) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, pool.Close()) }()
-	executor := execute.New(pool, s.limits(), execute.NewMetrics(metrics), log)
+	executor := execute.New(pool, s.Limits(), execute.NewMetrics(metrics), log)
 	sink, closeSink, err := audit.Bound(metrics, log)
 	if err != nil {
 		return err
@@ -165,29 +135,12 @@ func connect(ctx context.Context, s settings, metrics prometheus.Registerer, log
 
 func (s settings) validate() error {
 	switch {
-	case s.Timeout <= 0 || s.MaxTimeout < s.Timeout:
-		return errors.New("PREHEAT_TIMEOUT must be positive and not above PREHEAT_MAX_TIMEOUT")
-	case s.QueueTimeout <= 0:
-		return errors.New("PREHEAT_QUEUE_TIMEOUT must be positive")
-	case s.EventQueueTimeout <= 0:
-		return errors.New("PREHEAT_EVENT_QUEUE_TIMEOUT must be positive")
 	case s.EventBytes < 16<<10:
 		return errors.New("PREHEAT_EVENT_BYTES must be 16384 or more")
 	case s.EventTTL < time.Second || s.EventTTL > 24*time.Hour:
 		return errors.New("PREHEAT_EVENT_TTL must be from 1s to 24h")
 	case s.ConnectTimeout <= 0:
 		return errors.New("PREHEAT_CONNECT_TIMEOUT must be positive")
-	case s.SandboxMemoryMIB < 32:
-		return errors.New("PREHEAT_SANDBOX_MEMORY_MIB must be 32 or more")
 	}
-	return nil
-}
-
-func (s settings) limits() execution.ServerLimits {
-	l := execution.DefaultLimits()
-	l.Default.TimeoutSeconds, l.Maximum.TimeoutSeconds = s.Timeout.Seconds(), s.MaxTimeout.Seconds()
-	l.Default.MemoryBytes, l.Maximum.MemoryBytes = s.SandboxMemoryMIB<<20, s.SandboxMemoryMIB<<20
-	l.QueueSeconds, l.EventQueueSeconds = s.QueueTimeout.Seconds(), s.EventQueueTimeout.Seconds()
-	l.CPUs, l.Processes = s.SandboxCores, s.SandboxProcesses
-	return l
+	return s.Execution.Validate()
 }
