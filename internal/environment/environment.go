@@ -3,7 +3,7 @@
 // A field's variable is the prefix and the field's name in capitals, with _
 // between words: PREHEAT_QUEUE_TIMEOUT for QueueTimeout. A struct inside needs
 // a tag `envPrefix:"LLM_"`, unless it is embedded; `envDefault:"30s"` is what
-// holds without the variable.
+// holds without the variable, or with an empty one.
 package environment
 
 import (
