@@ -1,6 +1,7 @@
 package attacks
 
 import (
+	"fmt"
 	"testing"
 
 	"github.com/preheat-dev/preheat/api/execution"
@@ -37,6 +38,7 @@ def forge(number, code): return ctypes.byref(Info(number, 0, code))
 		"the runner is asked to stop":  "for n in (signal.SIGSTOP, signal.SIGTSTP, signal.SIGKILL, signal.SIGABRT, signal.SIGQUIT): os.kill(1, n)",
 		"priorities":                   "os.nice(19)\ntry: os.setpriority(os.PRIO_PROCESS, 1, 19)\nexcept OSError: pass",
 		"the runner's limits":          "import resource\nfor n in (resource.RLIMIT_NOFILE, resource.RLIMIT_AS, resource.RLIMIT_CPU, resource.RLIMIT_FSIZE, resource.RLIMIT_NPROC):\n    try: resource.prlimit(1, n, (0, 0))\n    except (OSError, ValueError): pass",
+		"limits of every thread":       "import resource\nfor tid in range(1, 64):\n    try: resource.prlimit(tid, resource.RLIMIT_CPU, (0, 0))\n    except (OSError, ValueError): pass\nlibc.syscall(302, 1, 0, 1 << 32, 0)",
 		"the runner's processors":      "try: os.sched_setaffinity(1, {0})\nexcept OSError: pass\ntry: os.sched_setscheduler(1, os.SCHED_IDLE, os.sched_param(0))\nexcept OSError: pass",
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -58,4 +60,55 @@ func TestS14NoWayToSucceed(t *testing.T) {
 		Code: prelude + "for fd in range(3, 16):\n    try: os.set_blocking(fd, False); os.write(fd, b'x\\0\\0\\0\\x24{\"status\":\"succeeded\",\"exit_code\":0}')\n    except OSError: pass\nos.kill(0, signal.SIGSTOP)",
 	})
 	product.Ended(t, r, execution.StatusTimedOut, 137, "SIGKILL")
+}
+
+// TestS14TheRunnerCannotBeStarved: a program that would give every thread of the
+// runner the least priority, in each way that there is, and then takes all
+// processor time that it can get, ends at its time limit.
+func TestS14TheRunnerCannotBeStarved(t *testing.T) {
+	t.Parallel()
+	busy := "\nfor _ in range(100):\n    if os.fork() == 0:\n        while True: pass\nwhile True: pass"
+	each := "for tid in map(int, os.listdir('/proc/1/task')):\n    try: %s\n    except OSError: pass"
+	for name, code := range map[string]string{
+		"by the idle class":      fmt.Sprintf(each, "os.sched_setscheduler(tid, os.SCHED_IDLE, os.sched_param(0))") + busy,
+		"by nice":                fmt.Sprintf(each, "os.setpriority(os.PRIO_PROCESS, tid, 19)") + busy,
+		"by nice for its user":   "try: os.setpriority(os.PRIO_USER, 0, 19)\nexcept OSError: pass" + busy,
+		"by one processor":       fmt.Sprintf(each, "os.sched_setaffinity(tid, {min(os.sched_getaffinity(0))})") + "\nos.sched_setaffinity(0, {min(os.sched_getaffinity(0))})" + busy,
+		"with nobody left there": fmt.Sprintf(each, "os.sched_setscheduler(tid, os.SCHED_IDLE, os.sched_param(0))") + busy[:len(busy)-len("while True: pass")] + "os._exit(7)",
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			r := shared.Execute(t, execution.Request{Language: "python", Code: prelude + code, Limits: execution.Limits{TimeoutSeconds: 2}})
+			if name == "with nobody left there" {
+				product.Ended(t, r, execution.StatusFailed, 7, "")
+				return
+			}
+			product.Ended(t, r, execution.StatusTimedOut, 137, "SIGKILL")
+		})
+	}
+}
+
+// TestS14AProgramMayLowerItself: what programs do with their own priority,
+// processors and limits works, and what they start gets it.
+func TestS14AProgramMayLowerItself(t *testing.T) {
+	t.Parallel()
+	r := shared.Execute(t, execution.Request{Language: "bash", Code: `set -e
+python3 - <<'END'
+import os, resource
+os.nice(3)
+os.setpriority(os.PRIO_PROCESS, 0, 4)
+os.sched_setaffinity(0, os.sched_getaffinity(0))
+os.sched_setscheduler(0, os.SCHED_BATCH, os.sched_param(0))
+resource.setrlimit(resource.RLIMIT_NOFILE, (100, 100))
+print(os.getpriority(os.PRIO_PROCESS, 0), os.sched_getscheduler(0), resource.prlimit(1, resource.RLIMIT_NOFILE)[0] > 100)
+END
+nice -n 5 nice
+taskset -c "$(taskset -cp $$ | sed 's/.*: //')" echo pinned
+chrt -i 0 echo idle
+ionice -c 3 echo ionice
+(ulimit -n 64; ulimit -n)
+node -e 'const os = require("os"); os.setPriority(0, 6); console.log(os.getPriority())'
+`})
+	product.Ended(t, r, execution.StatusSucceeded, 0, "")
+	product.Wrote(t, r, "4 3 True\n5\npinned\nidle\nionice\n64\n6\n", "")
 }
