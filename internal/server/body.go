@@ -6,11 +6,27 @@ import (
 	"io"
 
 	"github.com/gofiber/fiber/v2"
+
+	"github.com/preheat-dev/preheat/api/execution"
 )
 
-// Body returns c's body, without any content coding undone. It is valid until
-// the exchange ends. A body beyond Config.BodyLimit is a problem (413).
-func Body(c *fiber.Ctx) ([]byte, error) { return c.BodyRaw(), nil }
+// Body returns c's body, without any content coding undone. It counts against
+// the server's budget until the exchange ends; where there is no room it is a
+// problem (503) that asks to come again.
+func Body(c *fiber.Ctx) ([]byte, error) {
+	body := c.BodyRaw()
+	x := exchangeOf(c)
+	if x == nil || x.body {
+		return body, nil
+	}
+	if err := x.memory.Take(int64(len(body))); err != nil {
+		problem := execution.NewProblem(execution.ProblemNotReady, "There is no memory for a request of %d bytes now.", len(body))
+		problem.RetryAfterSeconds = 1
+		return nil, problem
+	}
+	x.body = true
+	return body, nil
+}
 
 // Encode answers c with a body that write writes, straight into the response.
 // An error before anything was sent is the handler's; after that the body is

@@ -15,6 +15,7 @@ import (
 	"go.opentelemetry.io/otel/propagation"
 
 	"github.com/preheat-dev/preheat/api/execution"
+	"github.com/preheat-dev/preheat/internal/budget"
 )
 
 // HeaderRequestID carries the request's id in both directions.
@@ -32,6 +33,10 @@ type exchange struct {
 
 	ctx    context.Context
 	cancel context.CancelCauseFunc
+	// memory is what the exchange holds of the server's budget.
+	memory *budget.Account
+	// body says that memory has been taken for the request's body.
+	body bool
 	// unwatch is set once the peer is being watched.
 	unwatch func()
 	// streamed says that the stream, not the handler, ends the exchange.
@@ -88,7 +93,8 @@ func (s *Server) begin(c *fiber.Ctx) *exchange {
 	x := &exchange{server: s, id: id, log: s.log.With("request_id", id), start: time.Now()}
 	ctx, cancel := context.WithCancelCause(s.base)
 	ctx = propagation.TraceContext{}.Extract(ctx, headers{c})
-	x.ctx, x.cancel = context.WithValue(ctx, contextKey{}, x), cancel
+	x.memory = s.config.Budget.Open()
+	x.ctx, x.cancel = budget.With(context.WithValue(ctx, contextKey{}, x), x.memory), cancel
 	return x
 }
 
@@ -149,6 +155,7 @@ func (x *exchange) end(e *entry) {
 	}
 	e.write(x)
 	x.cancel(ErrDone)
+	x.memory.Close()
 }
 
 // Context returns the context of c's exchange. It ends moments after the

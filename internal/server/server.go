@@ -8,6 +8,8 @@
 //     it is, a *fiber.Error by its code, anything else as status 500 without
 //     its text. A panic is logged and answered the same way.
 //   - Requests from other origins and for foreign hosts do not get through.
+//   - What a handler takes by budget.Take(Context) is given back when the
+//     exchange is over.
 //   - Bodies, headers and the time to send them are bounded; a client that
 //     stops reading is cut after WriteTimeout, however long a stream lives.
 package server
@@ -21,6 +23,8 @@ import (
 
 	"github.com/gofiber/fiber/v2"
 	"github.com/valyala/fasthttp"
+
+	"github.com/preheat-dev/preheat/internal/budget"
 )
 
 // Causes with which a request's context ends.
@@ -69,6 +73,9 @@ type Config struct {
 	// AllowedOrigins lists origins, beside the server's own, that may send
 	// requests, such as "https://chat.example.com"; "*" stands for any.
 	AllowedOrigins []string
+	// Budget is what request bodies and whatever handlers take in the name of
+	// an exchange come from; without one there is no bound.
+	Budget *budget.Budget
 	// Quiet lists paths whose requests are logged at debug level only.
 	Quiet []string
 }
