@@ -2,6 +2,8 @@ package execution
 
 import (
 	"encoding/json"
+	"math/rand/v2"
+	"runtime"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -39,7 +41,7 @@ func TestI7Within(t *testing.T) {
 			for limit := 64 << 10; limit >= 4<<10; limit /= 2 {
 				// Cut again and again, as an event is for its record.
 				small := r.Within(limit).Within(limit / 2)
-				if size := documentSize(small); size > limit/2 {
+				if size := small.EncodedSize(); size > limit/2 {
 					t.Fatalf("%d bytes, want at most %d", size, limit/2)
 				}
 				checkCut(t, test.stdout, captured(small.Stdout, small.StdoutBase64), small.Truncated.Stdout)
@@ -74,5 +76,100 @@ func checkCut(t *testing.T, all string, kept []byte, n StreamTruncation) {
 	}
 	if utf8.ValidString(all) && !utf8.Valid(kept) {
 		t.Error("a rune was cut in two")
+	}
+}
+
+// randomResult has output, results and artifacts of random sizes and kinds.
+func randomResult(rng *rand.Rand) (r *Result, stdout, stderr string) {
+	output := func() string {
+		var b strings.Builder
+		kinds := []string{"x", "é€", "\x01", "\xff", "\x80\xfe", "😀", "\n"}
+		if rng.IntN(2) == 0 {
+			kinds = []string{"a", "é", "😀", "\x01", "<"}
+		}
+		for range rng.IntN(40) {
+			b.WriteString(strings.Repeat(kinds[rng.IntN(len(kinds))], rng.IntN(1000)))
+		}
+		return b.String()
+	}
+	r = &Result{Notes: []string{}, Results: []RichResult{}, Artifacts: []Artifact{}}
+	stdout, stderr = output(), output()
+	r.Stdout, r.StdoutBase64 = Text([]byte(stdout))
+	r.Stderr, r.StderrBase64 = Text([]byte(stderr))
+	r.Truncated = Truncated{Stdout: whole(stdout), Stderr: whole(stderr)}
+	for range rng.IntN(4) {
+		r.Artifacts = append(r.Artifacts, Artifact{Path: "a", Content: strings.ToValidUTF8(output(), "")})
+	}
+	for range rng.IntN(4) {
+		r.Results = append(r.Results, RichResult{MIME: "text/html", Data: strings.ToValidUTF8(output(), "")})
+	}
+	return r, stdout, stderr
+}
+
+// I7: whatever a result holds and whatever the limit, what is left fits, is
+// marked, and could not be much more.
+func TestI7WithinIsMaximal(t *testing.T) {
+	for seed := range uint64(400) {
+		rng := rand.New(rand.NewPCG(seed, 0))
+		r, stdout, stderr := randomResult(rng)
+		limit := 2000 + rng.IntN(r.EncodedSize()+1)
+		small := r.Within(limit)
+		size := small.EncodedSize()
+		if encoded, err := json.Marshal(small); err != nil || size > limit || len(encoded) < size {
+			t.Fatalf("seed %d: %d bytes, want at most %d", seed, size, limit)
+		}
+		checkCut(t, stdout, captured(small.Stdout, small.StdoutBase64), small.Truncated.Stdout)
+		checkCut(t, stderr, captured(small.Stderr, small.StderrBase64), small.Truncated.Stderr)
+		cut := small.Truncated.Stdout.Truncated || small.Truncated.Stderr.Truncated
+		// Where streams were cut, little room is left: parts of runes, of
+		// base64, and what binary output counts for when only text is kept.
+		exact := small.StdoutBase64 != nil == (r.StdoutBase64 != nil) && small.StderrBase64 != nil == (r.StderrBase64 != nil)
+		if cut && exact && limit-size > 64 {
+			t.Errorf("seed %d: %d bytes of %d", seed, size, limit)
+		}
+		if !cut && len(small.Results) < len(r.Results) {
+			least := len(small.Stdout) + len(small.Stderr)
+			for _, x := range r.Results {
+				least = max(least, len(x.Data))
+			}
+			if limit-size > 6*least+200 {
+				t.Errorf("seed %d: %d bytes of %d without a result", seed, size, limit)
+			}
+		}
+		for range 3 {
+			// Cut again and again, what is kept stays head and tail.
+			limit = max(limit/2, 2000)
+			if small = small.Within(limit); small.EncodedSize() > limit {
+				t.Fatalf("seed %d: %d bytes, want at most %d", seed, small.EncodedSize(), limit)
+			}
+			checkCut(t, stdout, captured(small.Stdout, small.StdoutBase64), small.Truncated.Stdout)
+			checkCut(t, stderr, captured(small.Stderr, small.StderrBase64), small.Truncated.Stderr)
+		}
+		if t.Failed() {
+			return
+		}
+	}
+}
+
+// The largest result is cut with work that its size bounds, not its number of
+// parts: what is allocated counts how often it was encoded.
+func TestWithinIsLinear(t *testing.T) {
+	hostile := strings.Repeat("\x01", 8<<20)
+	r := &Result{Stdout: hostile, Stderr: hostile, Truncated: Truncated{Stdout: whole(hostile), Stderr: whole(hostile)}}
+	for range 20 {
+		r.Artifacts = append(r.Artifacts, Artifact{Content: hostile[:1<<18]})
+	}
+	for range 50 {
+		r.Results = append(r.Results, RichResult{MIME: "text/plain", Data: hostile[:1<<17]})
+	}
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	small := r.Within(1 << 20)
+	runtime.ReadMemStats(&after)
+	if small.EncodedSize() > 1<<20 {
+		t.Fatalf("%d bytes", small.EncodedSize())
+	}
+	if allocated := after.TotalAlloc - before.TotalAlloc; allocated > 3*uint64(len(hostile)) {
+		t.Errorf("%d bytes were allocated for a result of %d", allocated, r.EncodedSize())
 	}
 }
