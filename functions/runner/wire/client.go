@@ -62,7 +62,7 @@ func (c *Client) Execute(ctx context.Context, run Run, sink Sink) (Outcome, erro
 	if err := writeJSON(c.conn, frameRun, run); err != nil {
 		return Outcome{}, fmt.Errorf("sending the run: %w", err)
 	}
-	in := incoming{sink: sink, limits: run.Limits}
+	in := incoming{ctx: ctx, sink: sink, limits: run.Limits}
 	for {
 		t, payload, err := c.frames.next()
 		if err != nil {

@@ -2,6 +2,7 @@ package wire
 
 import (
 	"bytes"
+	"context"
 	"encoding/base64"
 	"encoding/binary"
 	"encoding/json"
@@ -9,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/preheat-dev/preheat/api/execution"
+	"github.com/preheat-dev/preheat/internal/budget"
 )
 
 // resultHead is the payload of frameResult.
@@ -19,6 +21,7 @@ type resultHead struct {
 // incoming hands what a runner sends between run and exit to a sink, and
 // refuses what the run's limits do not allow.
 type incoming struct {
+	ctx    context.Context
 	sink   Sink
 	limits Limits
 
@@ -109,14 +112,24 @@ func (in *incoming) data(piece []byte) error {
 	if in.content[kind] += int64(len(piece)); in.content[kind] > limit {
 		return fmt.Errorf("%w: more content than the limit", errFrame)
 	}
+	if err := budget.Take(in.ctx, int64(itemCost*len(piece))); err != nil {
+		return fmt.Errorf("content of an item: %w", err)
+	}
 	in.item.content = append(in.item.content, piece...)
 	return nil
 }
+
+// itemCost is the memory for each byte of an item's content while it arrives:
+// the bytes, room for more, and the text or base64 that they become.
+const itemCost = 3
 
 // end hands the open item over; broken says why its content is not whole.
 func (in *incoming) end(broken string) error {
 	it := in.item
 	in.item = nil
+	if it != nil {
+		defer budget.Give(in.ctx, int64(itemCost*len(it.content)))
+	}
 	switch {
 	case it == nil:
 		return fmt.Errorf("%w: the end of no item", errFrame)
