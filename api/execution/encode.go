@@ -118,8 +118,9 @@ func list[E any](d *document, before string, all []E, each func(E)) {
 	d.raw("]")
 }
 
-// textSize is how many bytes a string takes in a document, without its quotes.
-func textSize(s string) int {
+// EncodedTextSize returns how many bytes a string takes in a JSON document,
+// without its quotes.
+func EncodedTextSize(s string) int {
 	n := 0
 	for i := 0; i < len(s); {
 		if s[i] < utf8.RuneSelf {
@@ -159,12 +160,12 @@ func (r *Result) measure() sizes {
 	n = 0
 	d := &document{w: bufio.NewWriter(&n)}
 	for _, x := range r.Results {
-		size := textSize(x.Data)
+		size := EncodedTextSize(x.Data)
 		x.Data = ""
 		s.results = append(s.results, d.count(&n, func() { d.result(x) })+size+1)
 	}
 	for _, a := range r.Artifacts {
-		s.contents = append(s.contents, textSize(a.Content))
+		s.contents = append(s.contents, EncodedTextSize(a.Content))
 		a.Content = ""
 		s.artifacts = append(s.artifacts, d.count(&n, func() { d.artifact(a) })+1)
 	}
@@ -181,9 +182,9 @@ func (d *document) count(n *counter, write func()) int {
 
 // streamSize is what a stream adds to a document in which it is empty.
 func streamSize(text string, exact *string) int {
-	n := textSize(text)
+	n := EncodedTextSize(text)
 	if exact != nil {
-		n += textSize(*exact) + len(`""`) - len("null")
+		n += EncodedTextSize(*exact) + len(`""`) - len("null")
 	}
 	return n
 }

@@ -31,7 +31,7 @@ func (r *Result) Within(limit int) *Result {
 	over := s.total() - limit
 	out.Artifacts = slices.Clone(r.Artifacts)
 	for _, i := range largestFirst(s.contents) {
-		saved := s.contents[i] - textSize(tooLargeToCarry)
+		saved := s.contents[i] - EncodedTextSize(tooLargeToCarry)
 		if over <= 0 || saved <= 0 {
 			break
 		}
@@ -70,7 +70,7 @@ func (r *Result) Within(limit int) *Result {
 // noteSize is what one more note adds to a document.
 func noteSize(notes []string, text string) int {
 	comma := min(len(notes), 1)
-	return comma + len(`""`) + textSize(text)
+	return comma + len(`""`) + EncodedTextSize(text)
 }
 
 // largestFirst returns the indices of sizes in falling order of them.

@@ -18,6 +18,7 @@ import (
 
 	"github.com/preheat-dev/preheat/api/execution"
 	"github.com/preheat-dev/preheat/functions/execute/pool"
+	"github.com/preheat-dev/preheat/internal/budget"
 )
 
 // overtime is how long after its own deadline a runner may still report.
@@ -66,11 +67,22 @@ func (e *Executor) Execute(ctx context.Context, id string, p *execution.Program,
 	return e.measure(ctx, request{id: id, program: p, queue: seconds(e.limits.QueueSeconds)}, sink)
 }
 
-// ExecuteEvent is Execute for an event that may be delivered again; see
-// pool.Claim for its key. The error is pool.ErrDelivered when another delivery
-// has begun it.
-func (e *Executor) ExecuteEvent(ctx context.Context, id, event string, p *execution.Program) (*execution.Result, error) {
-	return e.measure(ctx, request{id: id, event: event, program: p, queue: seconds(e.limits.EventQueueSeconds)}, nil)
+// Event is what ExecuteEvent knows of the event beside its program.
+type Event struct {
+	// Key identifies it, see pool.Claim.
+	Key string
+	// AnswerBytes bounds its answer, if not 0: no more than that is captured.
+	AnswerBytes int64
+}
+
+// ExecuteEvent is Execute for an event that may be delivered again. The error
+// is pool.ErrDelivered when another delivery has begun it. Its program must
+// not run twice: where the memory for its result is used up while it runs, it
+// goes on, and the result says what it lacks.
+func (e *Executor) ExecuteEvent(ctx context.Context, id string, event Event, p *execution.Program) (*execution.Result, error) {
+	return e.measure(ctx, request{
+		id: id, event: event.Key, program: p, queue: seconds(e.limits.EventQueueSeconds), capture: event.AnswerBytes, lossy: true,
+	}, nil)
 }
 
 // request is what is to be executed.
@@ -79,7 +91,15 @@ type request struct {
 	program   *execution.Program
 	// queue is how long it waits for a sandbox.
 	queue time.Duration
+	// capture bounds what is captured of each kind, if not 0.
+	capture int64
+	// lossy leaves out of the result what there is no memory for.
+	lossy bool
 }
+
+// reserved is the memory that each execution has for its result from the
+// start, so that little output always finds its place.
+const reserved = 64 << 10
 
 func (e *Executor) measure(ctx context.Context, r request, sink Sink) (*execution.Result, error) {
 	began := time.Now()
@@ -103,8 +123,12 @@ func (e *Executor) execute(ctx context.Context, r request, sink Sink, began time
 	p := r.program
 	runCtx, abort := context.WithCancelCause(ctx)
 	defer abort(nil)
-	c := newCollector(sink, allowance(p.Limits, e.limits), began)
-	c.abort = abort
+	c := newCollector(sink, nil, allowance(p.Limits, e.limits), began)
+	c.abort, c.lossy = abort, r.lossy
+	var err error
+	if c.memory, err = reserve(ctx, p, sink); err != nil {
+		return &c.result, e.runProblem(ctx, r.id, err)
+	}
 	timeout := seconds(p.Limits.TimeoutSeconds)
 	sandbox, err := e.claim(ctx, pool.Claim{
 		Language: p.Language, Pool: p.Pool, ID: r.id, Event: r.event, Deadline: began.Add(r.queue + timeout + 2*overtime),
@@ -118,9 +142,15 @@ func (e *Executor) execute(ctx context.Context, r request, sink Sink, began time
 
 	runCtx, cancel := context.WithTimeoutCause(runCtx, timeout+overtime, errOvertime)
 	defer cancel()
-	outcome, err := sandbox.Run(runCtx, e.run(p, timeout), c)
-	if own := context.Cause(runCtx); err == nil && ctx.Err() == nil && own != nil && (outcome.Status == execution.StatusCancelled || errors.Is(own, errExcess)) {
-		// The platform ended the program, and the runner still reported it.
+	if r.lossy {
+		// What arrives is bounded by its limits, and left out by the collector.
+		var unbounded *budget.Budget
+		runCtx = budget.With(runCtx, unbounded.Open())
+	}
+	outcome, err := sandbox.Run(runCtx, e.run(r, timeout), c)
+	if own := context.Cause(runCtx); ctx.Err() == nil && own != nil &&
+		(err == nil && outcome.Status == execution.StatusCancelled || errors.Is(own, errExcess) || errors.Is(own, budget.ErrFull)) {
+		// The platform ended the program, whatever the runner still reported.
 		err = own
 	}
 	switch {
@@ -133,6 +163,22 @@ func (e *Executor) execute(ctx context.Context, r request, sink Sink, began time
 	}
 	c.finish(pool.Outcome{Status: execution.StatusPlatformError, Run: time.Since(claimed)})
 	return &c.result, e.runProblem(ctx, r.id, err)
+}
+
+// reserve takes the memory for a program, which is held as it came and as it is
+// sent to the sandbox, and for a small result. A sink has its own for that.
+func reserve(ctx context.Context, p *execution.Program, sink Sink) (*budget.Reserve, error) {
+	size := int64(len(p.Code) + len(p.Stdin))
+	for _, f := range p.Files {
+		size += int64(len(f.Path) + len(f.Content))
+	}
+	if err := budget.Take(ctx, 2*size); err != nil {
+		return nil, err
+	}
+	if sink != nil {
+		return budget.NewReserve(ctx, 0)
+	}
+	return budget.NewReserve(ctx, reserved)
 }
 
 // claim waits for a sandbox for as long as the queue allows.
@@ -184,6 +230,8 @@ func (e *Executor) runProblem(ctx context.Context, id string, err error) *execut
 	switch {
 	case ctx.Err() != nil:
 		return gone(ctx)
+	case errors.Is(err, budget.ErrFull):
+		return NoMemory()
 	case errors.As(err, &invalid):
 		return execution.NewProblem(execution.ProblemInvalidValue, "The sandbox cannot run this: %s.", invalid.Detail)
 	case errors.Is(err, errOvertime):
@@ -198,19 +246,34 @@ func (e *Executor) runProblem(ctx context.Context, id string, err error) *execut
 	return execution.NewProblem(execution.ProblemInternal, "The sandbox failed to run the program.")
 }
 
+// NoMemory is the problem of an execution for whose result the process has no
+// memory.
+func NoMemory() *execution.Problem {
+	problem := execution.NewProblem(execution.ProblemNotReady, "The server has no memory left for the results of programs.")
+	problem.RetryAfterSeconds = 1
+	return problem
+}
+
 // gone is the problem of an execution whose caller no longer waits for it.
 func gone(ctx context.Context) *execution.Problem {
 	return execution.NewProblem(execution.ProblemNotReady, "The execution was abandoned: %s.", context.Cause(ctx))
 }
 
 // run is what the runner is asked to do.
-func (e *Executor) run(p *execution.Program, timeout time.Duration) pool.Run {
+func (e *Executor) run(req request, timeout time.Duration) pool.Run {
+	p := req.program
+	bound := func(n int64) int64 {
+		if req.capture == 0 {
+			return n
+		}
+		return min(n, req.capture)
+	}
 	r := pool.Run{
 		Language: p.Language, Code: p.Code, Stdin: p.Stdin, Args: p.Args, Env: p.Env,
 		Limits: pool.Limits{
-			Timeout: timeout, Output: p.Limits.OutputBytes, TotalOutput: p.Limits.TotalOutputBytes,
-			Artifacts: e.limits.Artifacts, ArtifactBytes: e.limits.ArtifactBytes,
-			Results: e.limits.Results, ResultBytes: e.limits.ResultBytes,
+			Timeout: timeout, Output: bound(p.Limits.OutputBytes), TotalOutput: p.Limits.TotalOutputBytes,
+			Artifacts: e.limits.Artifacts, ArtifactBytes: bound(e.limits.ArtifactBytes),
+			Results: e.limits.Results, ResultBytes: bound(e.limits.ResultBytes),
 		},
 	}
 	if p.Limits.MemoryBytes != e.limits.Default.MemoryBytes {

@@ -125,11 +125,13 @@ func (e executor) checkReleased(t *testing.T, want int) {
 type sink struct {
 	starts, results, artifacts int
 	bytes                      int64
+	refuses                    error
 }
 
 func (s *sink) Start(string) { s.starts++ }
-func (s *sink) Output(_ execution.Stream, data []byte, _ int64) {
+func (s *sink) Output(_ execution.Stream, data []byte, _ int64) error {
 	s.bytes += int64(len(data))
+	return s.refuses
 }
-func (s *sink) Result(execution.RichResult) { s.results++ }
-func (s *sink) Artifact(execution.Artifact) { s.artifacts++ }
+func (s *sink) Result(execution.RichResult) error { s.results++; return nil }
+func (s *sink) Artifact(execution.Artifact) error { s.artifacts++; return nil }

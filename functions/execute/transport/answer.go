@@ -11,6 +11,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/preheat-dev/preheat/api/execution"
+	"github.com/preheat-dev/preheat/functions/execute"
 	"github.com/preheat-dev/preheat/functions/execute/pool"
 	"github.com/preheat-dev/preheat/internal/server"
 )
@@ -116,7 +117,7 @@ func (t *Transport) recorded(ctx context.Context, key string) (*cloudevent.Event
 
 // answerEvent runs an event's program and records what came of it.
 func (t *Transport) answerEvent(ctx context.Context, x *asked, key string) (completed *cloudevent.Event, begun bool, err error) {
-	result, err := t.executor.ExecuteEvent(ctx, x.id, key, x.program)
+	result, err := t.executor.ExecuteEvent(ctx, x.id, execute.Event{Key: key, AnswerBytes: int64(t.eventBytes)}, x.program)
 	if errors.Is(err, pool.ErrDelivered) {
 		return nil, false, err
 	}

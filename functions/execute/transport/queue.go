@@ -1,10 +1,13 @@
 package transport
 
 import (
+	"context"
 	"sync"
+	"unicode/utf8"
 
 	"github.com/preheat-dev/preheat/api/execution"
 	"github.com/preheat-dev/preheat/functions/execute"
+	"github.com/preheat-dev/preheat/internal/budget"
 )
 
 const (
@@ -18,11 +21,14 @@ const (
 
 // queue stands between an execution and a client that may be slow: the sandbox
 // never waits for it. What it holds is bounded by the execution's limits, in
-// however small pieces it comes: the order of arrival is kept unless the
-// client is thousands of events behind, the order within a stream always.
+// however small pieces it comes, and is taken from the budget of the process
+// until it is sent: when that is used up, the execution ends. The order of
+// arrival is kept unless the client is thousands of events behind, the order
+// within a stream always.
 type queue struct {
 	start   execution.Start
 	started chan struct{}
+	memory  *budget.Reserve
 
 	mu      sync.Mutex
 	changed sync.Cond
@@ -33,10 +39,15 @@ type queue struct {
 	closed bool
 }
 
+// queueReserve is what each queue may hold in any case.
+const queueReserve = 64 << 10
+
 // event is one event of a stream. Output is not encoded before it is sent.
 type event struct {
 	name string
 	data any
+	// size is the memory that it takes until it is sent, beside an output's.
+	size int
 }
 
 // output is a piece of a stream.
@@ -47,26 +58,36 @@ type output struct {
 
 var _ execute.Sink = (*queue)(nil)
 
-func newQueue(start execution.Start) *queue {
-	q := &queue{start: start, started: make(chan struct{})}
+// newQueue returns a queue within the memory of ctx's exchange.
+func newQueue(ctx context.Context, start execution.Start) (*queue, error) {
+	memory, err := budget.NewReserve(ctx, queueReserve)
+	if err != nil {
+		return nil, err
+	}
+	q := &queue{start: start, started: make(chan struct{}), memory: memory}
 	q.changed.L = &q.mu
-	return q
+	return q, nil
 }
 
 // Start implements execute.Sink.
 func (q *queue) Start(sandbox string) {
 	q.start.SandboxName = sandbox
-	q.put(event{execution.EventStart, q.start})
+	q.mu.Lock()
+	q.add(event{name: execution.EventStart, data: q.start})
+	q.mu.Unlock()
 	close(q.started)
 }
 
 // Output implements execute.Sink.
-func (q *queue) Output(stream execution.Stream, data []byte, skipped int64) {
+func (q *queue) Output(stream execution.Stream, data []byte, skipped int64) error {
+	if err := q.memory.Take(int64(len(data))); err != nil {
+		return err
+	}
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if o := q.newest[stream]; o != nil && skipped == 0 && (len(q.events) >= crowded || q.isLast(o) && len(o.data)+len(data) <= coalesce) {
 		o.data = append(o.data, data...)
-		return
+		return nil
 	}
 	o := &output{data: append([]byte(nil), data...), skipped: skipped}
 	q.newest[stream] = o
@@ -74,29 +95,38 @@ func (q *queue) Output(stream execution.Stream, data []byte, skipped int64) {
 	if stream == execution.Stderr {
 		name = execution.EventStderr
 	}
-	q.add(event{name, o})
+	q.add(event{name: name, data: o})
+	return nil
 }
 
 func (q *queue) isLast(o *output) bool { return q.events[len(q.events)-1].data == any(o) }
 
 // Result implements execute.Sink.
-func (q *queue) Result(r execution.RichResult) { q.put(event{execution.EventResult, r}) }
+func (q *queue) Result(r execution.RichResult) error {
+	return q.put(event{name: execution.EventResult, data: r, size: len(r.Data) + execution.EncodedTextSize(r.Data)})
+}
 
 // Artifact implements execute.Sink.
-func (q *queue) Artifact(a execution.Artifact) { q.put(event{execution.EventArtifact, a}) }
+func (q *queue) Artifact(a execution.Artifact) error {
+	return q.put(event{name: execution.EventArtifact, data: a, size: len(a.Content) + execution.EncodedTextSize(a.Content)})
+}
 
 // close puts the terminal event.
 func (q *queue) close(x execution.Exit) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	q.closed = true
-	q.add(event{execution.EventExit, x})
+	q.add(event{name: execution.EventExit, data: x})
 }
 
-func (q *queue) put(e event) {
+func (q *queue) put(e event) error {
+	if err := q.memory.Take(int64(e.size)); err != nil {
+		return err
+	}
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	q.add(e)
+	return nil
 }
 
 // add appends with mu held.
@@ -118,12 +148,36 @@ func (q *queue) take() (batch []event, more bool) {
 	return batch, !q.closed
 }
 
-// payload is the event's data as it is sent.
-func (e event) payload() any {
+// send sends an event, a large piece of output as several, and gives back the
+// memory of what was sent.
+func (q *queue) send(e event, send func(name string, data any) error) error {
 	o, ok := e.data.(*output)
 	if !ok {
-		return e.data
+		defer q.memory.Give(int64(e.size))
+		return send(e.name, e.data)
 	}
-	content, encoding := execution.Encode(o.data)
-	return execution.Output{Data: content, Encoding: encoding, Skipped: o.skipped}
+	for data, skipped := o.data, o.skipped; ; skipped = 0 {
+		n := pieceEnd(data)
+		content, encoding := execution.Encode(data[:n])
+		if err := send(e.name, execution.Output{Data: content, Encoding: encoding, Skipped: skipped}); err != nil {
+			return err
+		}
+		q.memory.Give(int64(n))
+		if data = data[n:]; len(data) == 0 {
+			return nil
+		}
+	}
+}
+
+// pieceEnd is where the first event of a piece of output ends: between runes.
+func pieceEnd(data []byte) int {
+	if len(data) <= coalesce {
+		return len(data)
+	}
+	for end := coalesce; end > coalesce-utf8.UTFMax; end-- {
+		if utf8.RuneStart(data[end]) {
+			return end
+		}
+	}
+	return coalesce
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/gofiber/fiber/v2"
 
 	"github.com/preheat-dev/preheat/api/execution"
+	"github.com/preheat-dev/preheat/functions/execute"
 	"github.com/preheat-dev/preheat/internal/server"
 )
 
@@ -18,7 +19,10 @@ import (
 // nil.
 func (t *Transport) stream(ctx context.Context, c *fiber.Ctx, p *execution.Program, request *cloudevent.Event) error {
 	id := server.RequestID(c)
-	q := newQueue(execution.Start{Language: p.Language, RequestID: id})
+	q, err := newQueue(ctx, execution.Start{Language: p.Language, RequestID: id})
+	if err != nil {
+		return execute.NoMemory()
+	}
 	ended := make(chan struct{})
 	var failed error
 	t.running.Go(func() {
@@ -44,7 +48,7 @@ func (t *Transport) stream(ctx context.Context, c *fiber.Ctx, p *execution.Progr
 		for {
 			batch, more := q.take()
 			for _, e := range batch {
-				if err := events.Send(e.name, e.payload()); err != nil {
+				if err := q.send(e, events.Send); err != nil {
 					// The peer is gone, so that ctx has ended, too.
 					<-ended
 					return err
