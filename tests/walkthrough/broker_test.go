@@ -191,19 +191,24 @@ func (t *tally) count(status int) int {
 	return n
 }
 
-// eventClaims counts the claims that events have made since a time: one each,
-// however often they were delivered.
-func (s *shell) eventClaims(since time.Time) int {
+// eventClaims are the names of the claims that events have made, one each,
+// which stay with their answers for a while.
+func (s *shell) eventClaims() map[string]bool {
 	s.t.Helper()
-	n := 0
-	for line := range strings.Lines(s.quiet("kubectl get sandboxclaims -n " + sandboxes + ` -o jsonpath='{range .items[*]}{.metadata.name} {.metadata.creationTimestamp}{"\n"}{end}'`)) {
-		name, created, _ := strings.Cut(strings.TrimSpace(line), " ")
-		at, err := time.Parse(time.RFC3339, created)
-		if err != nil {
-			s.t.Fatalf("claim %q: %v", line, err)
+	names := map[string]bool{}
+	for name := range strings.FieldsSeq(s.quiet("kubectl get sandboxclaims -n " + sandboxes + " -o jsonpath='{.items[*].metadata.name}'")) {
+		if strings.HasPrefix(name, "event-") {
+			names[name] = true
 		}
-		// Times of Kubernetes have whole seconds.
-		if strings.HasPrefix(name, "event-") && !at.Before(since.Truncate(time.Second)) {
+	}
+	return names
+}
+
+// newEventClaims counts those that have come since.
+func (s *shell) newEventClaims(since map[string]bool) (n int) {
+	s.t.Helper()
+	for name := range s.eventClaims() {
+		if !since[name] {
 			n++
 		}
 	}
