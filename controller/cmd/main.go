@@ -2,10 +2,15 @@
 //
 // Its settings come from the environment:
 //
-//	PREHEAT_NAMESPACE      the namespace whose pools it keeps; empty means all
-//	PREHEAT_MAX_CREATING   how many sandboxes of a pool warm up at once (16)
-//	PREHEAT_PROBE_ADDRESS  where GET /healthz is answered (127.0.0.1:8080)
-//	SYSTEM_NAMESPACE       the namespace of its own ConfigMaps and Leases
+//	PREHEAT_NAMESPACE        the namespace whose pools it keeps; empty means all
+//	PREHEAT_MAX_CREATING     how many sandboxes of a pool warm up at once (16)
+//	PREHEAT_MAX_CPU          a container's most processors without the loosening
+//	                         Unlimited (8)
+//	PREHEAT_MAX_MEMORY       its most memory (16Gi)
+//	PREHEAT_MAX_VOLUME_SIZE  the most of a volume, and of a container's
+//	                         ephemeral storage (16Gi)
+//	PREHEAT_PROBE_ADDRESS    where GET /healthz is answered (127.0.0.1:8080)
+//	SYSTEM_NAMESPACE         the namespace of its own ConfigMaps and Leases
 //
 // and, as with every Knative controller, from the ConfigMaps config-logging,
 // config-observability (metrics, by OTLP or Prometheus) and
@@ -14,12 +19,10 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"os"
-	"strconv"
 	"time"
 
 	"github.com/go-logr/zapr"
@@ -48,7 +51,6 @@ import (
 
 const (
 	component    = "preheat-controller"
-	probeAddress = "127.0.0.1:8080"
 	flushTimeout = 5 * time.Second
 	// The API server protects itself by priority and fairness; this limit is
 	// for the case that the controller goes wrong.
@@ -66,23 +68,21 @@ func main() {
 // addresses, webhooks, and a telemetry resource that only one version of the
 // OpenTelemetry SDK accepts.
 func run(ctx context.Context) (err error) {
-	maxCreating := warmpool.DefaultMaxCreating
-	if text := os.Getenv("PREHEAT_MAX_CREATING"); text != "" {
-		if maxCreating, err = strconv.Atoi(text); err != nil || maxCreating < 1 {
-			return fmt.Errorf("PREHEAT_MAX_CREATING: %q is not a number above 0", text)
-		}
+	s, ceiling, err := readSettings()
+	if err != nil {
+		return err
 	}
 	cfg := injection.ParseAndGetRESTConfigOrDie()
 	configure(cfg)
-	stop, err := serveProbes(ctx, cmp.Or(os.Getenv("PREHEAT_PROBE_ADDRESS"), probeAddress))
+	stop, err := serveProbes(ctx, s.ProbeAddress)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, stop()) }()
 
 	ctx = podfactory.WithSelectors(ctx, warmpool.PodSelector)
-	if ns := os.Getenv("PREHEAT_NAMESPACE"); ns != "" {
-		ctx = injection.WithNamespaceScope(ctx, ns)
+	if s.Namespace != "" {
+		ctx = injection.WithNamespaceScope(ctx, s.Namespace)
 	}
 	ctx, startInformers := injection.EnableInjectionOrDie(ctx, cfg)
 	logger, _ := sharedmain.SetupLoggerOrDie(ctx, component)
@@ -108,7 +108,7 @@ func run(ctx context.Context) (err error) {
 
 	unused := configmap.NewStaticWatcher()
 	controllers := []*controller.Impl{
-		warmpool.NewController(ctx, maxCreating), claim.NewController(ctx, unused), template.NewController(ctx, unused),
+		warmpool.NewController(ctx, s.MaxCreating, ceiling), claim.NewController(ctx, unused), template.NewController(ctx, ceiling),
 	}
 	startInformers()
 	return controller.StartAll(ctx, controllers...)

@@ -1,7 +1,7 @@
 // Package template reconciles SandboxTemplates. It hardens the Pod that a
-// template describes (Build), refuses what would weaken a sandbox without
-// saying so, reports what a template sets aside, and keeps one NetworkPolicy
-// per template that shuts its sandboxes off the network.
+// template describes (Build), refuses all that is not on the list of what a
+// template may say (rules), reports what a template sets aside, and keeps one
+// NetworkPolicy per template that shuts its sandboxes off the network.
 package template
 
 import (
@@ -10,7 +10,6 @@ import (
 	"k8s.io/client-go/tools/cache"
 	kubeclient "knative.dev/pkg/client/injection/kube/client"
 	policyinformer "knative.dev/pkg/client/injection/kube/informers/networking/v1/networkpolicy"
-	"knative.dev/pkg/configmap"
 	"knative.dev/pkg/controller"
 
 	templateinformer "github.com/preheat-dev/preheat/api/client/injection/informers/sandbox/v1alpha1/sandboxtemplate"
@@ -19,10 +18,10 @@ import (
 )
 
 // NewController returns the controller of SandboxTemplates.
-func NewController(ctx context.Context, _ configmap.Watcher) *controller.Impl {
+func NewController(ctx context.Context, ceiling Ceiling) *controller.Impl {
 	policies := policyinformer.Get(ctx)
 	impl := templatereconciler.NewImpl(ctx, &templateReconciler{
-		kube: kubeclient.Get(ctx), policies: policies.Lister(),
+		kube: kubeclient.Get(ctx), policies: policies.Lister(), ceiling: ceiling,
 	})
 	add(templateinformer.Get(ctx).Informer(), controller.HandleAll(impl.Enqueue))
 	add(policies.Informer(), cache.FilteringResourceEventHandler{

@@ -5,6 +5,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"reflect"
 	"slices"
 	"strconv"
 	"strings"
@@ -36,20 +37,31 @@ type RefusedError struct{ Reasons []string }
 // Error implements error.
 func (e *RefusedError) Error() string { return strings.Join(e.Reasons, "; ") }
 
+// Paths of what a template says, as refusals show them.
+const (
+	templatePath = "spec.podTemplate"
+	specPath     = templatePath + ".spec"
+)
+
 // Build returns the blueprint of t, or a *RefusedError.
-func Build(t *v1alpha1.SandboxTemplate) (*Blueprint, error) {
-	b := &Blueprint{meta: t.Spec.PodTemplate.Metadata, spec: *t.Spec.PodTemplate.Spec.DeepCopy(), name: t.Name}
-	h := &hardener{allowed: t.Spec.Loosen}
-	h.pod(&b.spec)
+func Build(t *v1alpha1.SandboxTemplate, ceiling Ceiling) (*Blueprint, error) {
+	c := &checker{rules: rules(ceiling), allowed: t.Spec.Loosen}
+	c.object(reflect.ValueOf(t.Spec.PodTemplate), templatePath)
+	if len(t.Spec.PodTemplate.Spec.Containers) == 0 {
+		c.deny(specPath+".containers", "at least one is needed")
+	}
 	if t.Spec.NetworkPolicyManagement == v1alpha1.NetworkPolicyUnmanaged {
-		h.weak(v1alpha1.LoosenNetwork, "networkPolicyManagement")
+		c.weak(v1alpha1.LoosenNetwork, "spec.networkPolicyManagement")
 	}
-	if len(h.refused) > 0 {
-		slices.Sort(h.refused)
-		return nil, &RefusedError{Reasons: slices.Compact(h.refused)}
+	if len(c.refused) > 0 {
+		slices.Sort(c.refused)
+		return nil, &RefusedError{Reasons: slices.Compact(c.refused)}
 	}
-	slices.Sort(h.used)
-	b.Loosened = h.used
+	b := &Blueprint{meta: t.Spec.PodTemplate.Metadata, spec: *t.Spec.PodTemplate.Spec.DeepCopy(), name: t.Name}
+	h := &hardener{c}
+	h.pod(&b.spec)
+	slices.Sort(c.used)
+	b.Loosened = c.used
 	addScratch(&b.spec)
 	addRunner(&b.spec, t.Spec.RunnerPort)
 	var err error

@@ -21,12 +21,13 @@ import (
 type templateReconciler struct {
 	kube     kubernetes.Interface
 	policies networkinglisters.NetworkPolicyLister
+	ceiling  Ceiling
 }
 
 // ReconcileKind implements the generated Interface.
 func (r *templateReconciler) ReconcileKind(ctx context.Context, t *v1alpha1.SandboxTemplate) reconciler.Event {
 	conditions := t.GetConditionSet().Manage(t.GetStatus())
-	b, err := Build(t)
+	b, err := Build(t, r.ceiling)
 	if err != nil {
 		// The pools keep the sandboxes they have, and make no new ones.
 		conditions.MarkFalse(v1alpha1.ConditionValid, v1alpha1.ReasonRefused, "%s", err)

@@ -29,19 +29,17 @@ import (
 	poolinformer "github.com/preheat-dev/preheat/api/client/injection/informers/sandbox/v1alpha1/sandboxwarmpool"
 	poolreconciler "github.com/preheat-dev/preheat/api/client/injection/reconciler/sandbox/v1alpha1/sandboxwarmpool"
 	"github.com/preheat-dev/preheat/api/sandbox/v1alpha1"
+	"github.com/preheat-dev/preheat/controller/template"
 )
 
 // PodSelector selects the Pods that the controllers look at. The context of
 // NewController needs it as a selector of the filtered informers.
 const PodSelector = v1alpha1.LabelPool
 
-// DefaultMaxCreating is how many sandboxes of a pool warm up at once unless it
-// is said otherwise.
-const DefaultMaxCreating = 16
-
 // NewController returns the controller of SandboxWarmPools, of which each has
-// at most maxCreating sandboxes warming up at once.
-func NewController(ctx context.Context, maxCreating int) *controller.Impl {
+// at most maxCreating sandboxes warming up at once, made from templates within
+// the ceiling.
+func NewController(ctx context.Context, maxCreating int, ceiling template.Ceiling) *controller.Impl {
 	pods := podinformer.Get(ctx, PodSelector)
 	m, err := newMetrics()
 	if err != nil {
@@ -50,7 +48,7 @@ func NewController(ctx context.Context, maxCreating int) *controller.Impl {
 	r := &poolReconciler{
 		kube: kubeclient.Get(ctx), client: client.Get(ctx), pods: pods.Lister(),
 		claims: claiminformer.Get(ctx).Lister(), templates: templateinformer.Get(ctx).Lister(),
-		ledger: newLedger(), metrics: m, tracer: newTracer(), maxCreating: maxCreating,
+		ledger: newLedger(), metrics: m, tracer: newTracer(), maxCreating: maxCreating, ceiling: ceiling,
 	}
 	impl := poolreconciler.NewImpl(ctx, r, func(impl *controller.Impl) controller.Options {
 		return controller.Options{

@@ -45,6 +45,8 @@ type poolReconciler struct {
 	tracer    tracer
 	// maxCreating bounds the sandboxes of a pool that warm up at once.
 	maxCreating int
+	// ceiling bounds what the templates may ask for.
+	ceiling template.Ceiling
 }
 
 // ReconcileKind implements the generated Interface. The status is its own to
@@ -141,7 +143,7 @@ func (r *poolReconciler) blueprint(pool *v1alpha1.SandboxWarmPool) (*template.Bl
 	}
 	if err == nil {
 		var b *template.Blueprint
-		if b, err = template.Build(t); err == nil {
+		if b, err = template.Build(t, r.ceiling); err == nil {
 			return b, plan.Problem{}
 		}
 	}

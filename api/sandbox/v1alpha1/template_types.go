@@ -53,7 +53,7 @@ type SandboxTemplateSpec struct {
 	NetworkPolicyManagement NetworkPolicyManagement `json:"networkPolicyManagement,omitempty"`
 	// Loosen lists the defaults that this template may set aside.
 	// +listType=set
-	// +kubebuilder:validation:MaxItems=16
+	// +kubebuilder:validation:MaxItems=32
 	Loosen []Loosening `json:"loosen,omitempty"`
 }
 
@@ -104,7 +104,7 @@ const (
 )
 
 // Loosening names one default that a template may set aside.
-// +kubebuilder:validation:Enum=RunAsRoot;Capabilities;PrivilegeEscalation;Seccomp;WritableRootFilesystem;HostUsers;ServiceAccountToken;HostNamespaces;Volumes;Unlimited;Network
+// +kubebuilder:validation:Enum=RunAsRoot;Capabilities;PrivilegeEscalation;Seccomp;WritableRootFilesystem;HostUsers;ServiceAccountToken;HostNamespaces;Volumes;Unlimited;Network;Secrets;ServiceAccount;Scheduling;Sidecars;AppArmor;SELinux;Devices;Metadata
 type Loosening string
 
 // The loosenings.
@@ -125,14 +125,35 @@ const (
 	LoosenHostUsers Loosening = "HostUsers"
 	// LoosenServiceAccountToken allows an API token inside.
 	LoosenServiceAccountToken Loosening = "ServiceAccountToken"
-	// LoosenHostNamespaces allows the node's network, PID or IPC namespace.
+	// LoosenHostNamespaces allows the node's network, PID or IPC namespace,
+	// ports of the node and sysctls.
 	LoosenHostNamespaces Loosening = "HostNamespaces"
 	// LoosenVolumes allows volumes that reach beyond the sandbox.
 	LoosenVolumes Loosening = "Volumes"
-	// LoosenUnlimited allows containers and volumes without limits.
+	// LoosenUnlimited allows containers and volumes without limits, and limits
+	// above the controller's ceiling.
 	LoosenUnlimited Loosening = "Unlimited"
-	// LoosenNetwork allows an unmanaged NetworkPolicy.
+	// LoosenNetwork allows an unmanaged NetworkPolicy, and names that sandboxes
+	// can look up.
 	LoosenNetwork Loosening = "Network"
+	// LoosenSecrets allows the contents of Secrets inside.
+	LoosenSecrets Loosening = "Secrets"
+	// LoosenServiceAccount allows another service account than default.
+	LoosenServiceAccount Loosening = "ServiceAccount"
+	// LoosenScheduling allows tolerations, another scheduler, a fixed node and
+	// the system's priority classes.
+	LoosenScheduling Loosening = "Scheduling"
+	// LoosenSidecars allows more containers than the runner's.
+	LoosenSidecars Loosening = "Sidecars"
+	// LoosenAppArmor allows another AppArmor profile than RuntimeDefault.
+	LoosenAppArmor Loosening = "AppArmor"
+	// LoosenSELinux allows a chosen SELinux context.
+	LoosenSELinux Loosening = "SELinux"
+	// LoosenDevices allows devices, huge pages and other special resources.
+	LoosenDevices Loosening = "Devices"
+	// LoosenMetadata allows labels and annotations that others may act on, such
+	// as those that add networks, tokens or containers to a Pod.
+	LoosenMetadata Loosening = "Metadata"
 )
 
 // SandboxTemplateStatus is what the controller made of a template.

@@ -109,7 +109,7 @@ func (c *cluster) alike(ctx context.Context) (func() *corev1.Pod, error) {
 	if err != nil {
 		return nil, err
 	}
-	b, err := template.Build(t)
+	b, err := template.Build(t, template.DefaultCeiling())
 	if err != nil {
 		return nil, err
 	}
