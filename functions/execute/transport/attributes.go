@@ -27,12 +27,12 @@ type received struct {
 
 // readEvent reads the event that c carries. The SDK's reader would not name the
 // attribute that is wrong, and refuses some of what is right.
-func readEvent(c *fiber.Ctx, structured bool) (*cloudevent.Event, *execution.Problem) {
+func readEvent(c *fiber.Ctx, body []byte, structured bool) (*cloudevent.Event, *execution.Problem) {
 	read := readBinary
 	if structured {
-		read = readStructured
+		read = func(_ *fiber.Ctx, body []byte) (*received, *execution.Problem) { return readStructured(body) }
 	}
-	r, problem := read(c)
+	r, problem := read(c, body)
 	if problem != nil {
 		return nil, problem
 	}

@@ -39,16 +39,24 @@ func (t *Transport) executeEvent(c *fiber.Ctx) error {
 		if err := server.RequireJSON(c); err != nil {
 			return err
 		}
-		return t.executeDocument(c, unquoted(c.BodyRaw()))
+		body, err := server.Body(c)
+		if err != nil {
+			return err
+		}
+		return t.executeDocument(c, unquoted(body))
 	}
 	if coding := c.Get(fiber.HeaderContentEncoding); coding != "" && !strings.EqualFold(coding, "identity") {
 		return execution.NewProblem(execution.ProblemUnsupportedMedia, "The content coding %.64q is not supported: send the body as it is.", coding)
 	}
-	if limit := t.executor.Limits().BodyBytes; int64(len(c.BodyRaw())) > 2*limit {
+	body, err := server.Body(c)
+	if err != nil {
+		return err
+	}
+	if limit := t.executor.Limits().BodyBytes; int64(len(body)) > 2*limit {
 		// Base64 and the envelope have their room; the data is checked later.
 		return execution.NewProblem(execution.ProblemTooLarge, "The event exceeds %d bytes.", 2*limit)
 	}
-	request, problem := readEvent(c, structured)
+	request, problem := readEvent(c, body, structured)
 	if problem != nil {
 		return problem
 	}
@@ -70,7 +78,6 @@ func (t *Transport) executeEvent(c *fiber.Ctx) error {
 	}
 	x := &asked{event: request, program: p, id: id}
 	var completed *cloudevent.Event
-	var err error
 	if direct {
 		completed, err = t.answer(ctx, x)
 	} else {

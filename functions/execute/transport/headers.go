@@ -1,7 +1,6 @@
 package transport
 
 import (
-	"bytes"
 	"strings"
 
 	"github.com/gofiber/fiber/v2"
@@ -17,10 +16,10 @@ func isEvent(c *fiber.Ctx) bool {
 	return found
 }
 
-// readBinary reads an event in binary mode. Nothing of it is c's own, whose
-// memory is used again.
-func readBinary(c *fiber.Ctx) (*received, *execution.Problem) {
-	r := &received{attributes: map[string]string{}, data: bytes.Clone(c.BodyRaw())}
+// readBinary reads an event in binary mode. Its attributes are not c's own,
+// whose memory is used again; its data is the body.
+func readBinary(c *fiber.Ctx, body []byte) (*received, *execution.Problem) {
+	r := &received{attributes: map[string]string{}, data: body}
 	var problem *execution.Problem
 	c.Request().Header.VisitAll(func(header, value []byte) {
 		name := ceheader.Attribute(string(header))

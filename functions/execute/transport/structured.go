@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	"github.com/go-json-experiment/json/jsontext"
-	"github.com/gofiber/fiber/v2"
 
 	"github.com/preheat-dev/preheat/api/execution"
 )
@@ -19,8 +18,8 @@ const (
 )
 
 // readStructured reads an event in structured mode.
-func readStructured(c *fiber.Ctx) (*received, *execution.Problem) {
-	members, problem := execution.DecodeObject(c.BodyRaw())
+func readStructured(body []byte) (*received, *execution.Problem) {
+	members, problem := execution.DecodeObject(body)
 	if problem != nil {
 		return nil, problem
 	}
