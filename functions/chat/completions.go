@@ -37,7 +37,10 @@ func (c *Chat) completions(f *fiber.Ctx) error {
 	if e := c.loop(f); e != nil {
 		return e.send(f)
 	}
-	body := f.BodyRaw()
+	body, err := server.Body(f)
+	if err != nil {
+		return err
+	}
 	req, err := parseCompletion(body)
 	if err != nil {
 		return invalidRequest("invalid_request", err.Error()).send(f)

@@ -33,14 +33,18 @@ func (c *Chat) forwardExecute(f *fiber.Ctx) error {
 	if err := server.RequireJSON(f); err != nil {
 		return err
 	}
-	if body := f.BodyRaw(); jsontext.Value(body).Kind() != '{' {
+	program, err := server.Body(f)
+	if err != nil {
+		return err
+	}
+	if jsontext.Value(program).Kind() != '{' {
 		// As data of an event execute takes more than an object.
-		_, problem := execution.Decode(body)
+		_, problem := execution.Decode(program)
 		return problem
 	}
 	stream := server.WantsEvents(f)
 	w := newWatchdog(server.Context(f), c.config.ExecuteTimeout)
-	res, err := c.request(w.ctx, f, stream)
+	res, err := c.request(w.ctx, f, program, stream)
 	if err != nil {
 		defer w.stop()
 		return c.notExecuted(f, w.explain(err))
@@ -69,13 +73,13 @@ func (c *Chat) forwardExecute(f *fiber.Ctx) error {
 }
 
 // request sends the event and returns execute's response.
-func (c *Chat) request(ctx context.Context, f *fiber.Ctx, stream bool) (*http.Response, error) {
+func (c *Chat) request(ctx context.Context, f *fiber.Ctx, program []byte, stream bool) (*http.Response, error) {
 	e := cloudevent.New()
 	e.SetID(eventID(f))
 	e.SetSource(c.config.EventSource)
 	e.SetType(execution.TypeRequested)
 	e.SetTime(time.Now())
-	if err := e.SetData(execution.MediaJSON, f.BodyRaw()); err != nil {
+	if err := e.SetData(execution.MediaJSON, program); err != nil {
 		return nil, fmt.Errorf("make the event: %w", err)
 	}
 	req, err := cehttp.NewHTTPRequestFromEvent(ctx, strings.TrimSuffix(c.config.ExecuteURL, "/")+"/", e)

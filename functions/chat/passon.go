@@ -34,8 +34,12 @@ func (c *Chat) passOn(f *fiber.Ctx) error {
 	if talk {
 		first = c.config.LLM.FirstByteTimeout
 	}
+	sent, err := server.Body(f)
+	if err != nil {
+		return err
+	}
 	w := newWatchdog(server.Context(f), first)
-	res, err := c.askChat(w.ctx, f)
+	res, err := c.askChat(w.ctx, f, sent)
 	if err != nil {
 		defer w.stop()
 		return c.notPassedOn(f, talk, w.explain(err))
@@ -80,9 +84,9 @@ func isAPI(p string) bool {
 
 // askChat sends f's request on, and returns the response once its header is
 // there.
-func (c *Chat) askChat(ctx context.Context, f *fiber.Ctx) (*http.Response, error) {
+func (c *Chat) askChat(ctx context.Context, f *fiber.Ctx, body []byte) (*http.Response, error) {
 	target := strings.TrimSuffix(c.config.ChatURL, "/") + f.OriginalURL()
-	req, err := http.NewRequestWithContext(ctx, f.Method(), target, bytes.NewReader(f.BodyRaw()))
+	req, err := http.NewRequestWithContext(ctx, f.Method(), target, bytes.NewReader(body))
 	if err != nil {
 		return nil, err
 	}
