@@ -2,40 +2,213 @@ package server
 
 import (
 	"bytes"
+	"context"
+	"errors"
 	"fmt"
 	"io"
+	"net"
+	"net/http"
+	"os"
+	"time"
 
 	"github.com/gofiber/fiber/v2"
 
 	"github.com/preheat-dev/preheat/api/execution"
 )
 
-// Body returns c's body, without any content coding undone. It counts against
-// the server's budget until the exchange ends; where there is no room it is a
-// problem (503) that asks to come again.
+// Body reads c's body when it is called first, without undoing any content
+// coding. Until then nothing of it is in memory, which is why c's own ways to
+// a body find none. It counts against the server's budget until the exchange
+// ends. A body beyond Config.BodyLimit is a problem (413), one that does not
+// come in time (408), and one for which there is no memory (503) that asks to
+// come again.
 func Body(c *fiber.Ctx) ([]byte, error) {
-	body := c.BodyRaw()
 	x := exchangeOf(c)
-	if x == nil || x.body {
-		return body, nil
+	if x == nil {
+		return c.BodyRaw(), nil
 	}
-	if err := x.memory.Take(int64(len(body))); err != nil {
-		problem := execution.NewProblem(execution.ProblemNotReady, "There is no memory for a request of %d bytes now.", len(body))
-		problem.RetryAfterSeconds = 1
-		return nil, problem
-	}
-	x.body = true
-	return body, nil
+	return x.body.whole()
 }
 
 // Encode answers c with a body that write writes, straight into the response.
 // An error before anything was sent is the handler's; after that the body is
-// cut, so that the client can tell it from a complete one.
+// cut, so that the client can tell it from a complete one. What c's response
+// says of its status and headers must be said before.
 func Encode(c *fiber.Ctx, mediaType string, write func(io.Writer) error) error {
-	var body bytes.Buffer
-	if err := write(&body); err != nil {
+	c.Set(fiber.HeaderContentType, mediaType)
+	x := exchangeOf(c)
+	if x == nil {
+		var body bytes.Buffer
+		if err := write(&body); err != nil {
+			return fmt.Errorf("encode the answer: %w", err)
+		}
+		return c.Send(body.Bytes())
+	}
+	if err := write(&encoder{exchange: x, c: c}); err != nil {
 		return fmt.Errorf("encode the answer: %w", err)
 	}
-	c.Set(fiber.HeaderContentType, mediaType)
-	return c.Send(body.Bytes())
+	return nil
+}
+
+// encoder sends the head with the first bytes of the body.
+type encoder struct {
+	exchange *exchange
+	c        *fiber.Ctx
+}
+
+func (e *encoder) Write(p []byte) (int, error) {
+	x := e.exchange
+	if len(p) > 0 && !x.response.wrote {
+		x.copyHead(&e.c.Context().Response, true)
+		x.response.WriteHeader(e.c.Response().StatusCode())
+	}
+	return x.response.Write(p)
+}
+
+// firstRead is how much is set aside for a body's first bytes.
+const firstRead = 8 << 10
+
+// requestBody is a request's body as handlers get it: bounded in size and time.
+type requestBody struct {
+	io.ReadCloser
+	exchange *exchange
+	length   int64
+	expects  bool
+
+	received int64
+	begun    bool
+	ended    bool
+	err      error
+	// all is the whole body, once it was asked for.
+	all []byte
+}
+
+func newRequestBody(x *exchange, r *http.Request) *requestBody {
+	return &requestBody{
+		ReadCloser: r.Body, exchange: x, length: r.ContentLength, expects: r.Header.Get("Expect") != "", ended: r.ContentLength == 0,
+	}
+}
+
+// Read implements io.Reader. Its errors are fit to be a handler's.
+func (b *requestBody) Read(p []byte) (int, error) {
+	if b.err != nil {
+		return 0, b.err
+	}
+	limit := int64(b.exchange.server.config.BodyLimit)
+	if b.length > limit {
+		b.err = b.tooLarge()
+		return 0, b.err
+	}
+	if b.ended {
+		return 0, io.EOF
+	}
+	if !b.begun {
+		b.begun = true
+		_ = b.exchange.conn.SetReadDeadline(time.Now().Add(b.exchange.server.config.BodyTimeout))
+	}
+	if left := limit - b.received + 1; int64(len(p)) > left {
+		p = p[:left]
+	}
+	n, err := b.ReadCloser.Read(p)
+	b.received += int64(n)
+	switch {
+	case b.received > limit:
+		b.err = b.tooLarge()
+		return 0, b.err
+	case errors.Is(err, io.EOF):
+		b.ended = true
+		_ = b.exchange.conn.SetReadDeadline(time.Time{})
+	case err != nil:
+		b.err = b.explain(err)
+		return n, b.err
+	}
+	return n, err
+}
+
+func (b *requestBody) tooLarge() error {
+	return execution.NewProblem(execution.ProblemTooLarge, "The body exceeds %d bytes.", b.exchange.server.config.BodyLimit)
+}
+
+func (b *requestBody) explain(err error) error {
+	if errors.Is(err, os.ErrDeadlineExceeded) {
+		return plain(http.StatusRequestTimeout, "The request did not arrive in time.")
+	}
+	var broken *net.OpError
+	if errors.Is(err, io.ErrUnexpectedEOF) || errors.As(err, &broken) {
+		b.exchange.cancel(ErrPeerGone)
+		return ErrPeerGone
+	}
+	return execution.NewProblem(execution.ProblemMalformed, "The body is not framed as its header says.")
+}
+
+// whole returns all of the body, for which memory is taken as it comes.
+func (b *requestBody) whole() ([]byte, error) {
+	if b.length > int64(b.exchange.server.config.BodyLimit) {
+		return nil, b.tooLarge()
+	}
+	for !b.ended {
+		if len(b.all) == cap(b.all) {
+			if err := b.grow(); err != nil {
+				return nil, err
+			}
+		}
+		n, err := b.Read(b.all[len(b.all):cap(b.all)])
+		b.all = b.all[:len(b.all)+n]
+		if err != nil && !errors.Is(err, io.EOF) {
+			b.all = nil
+			return nil, err
+		}
+	}
+	return b.all, nil
+}
+
+func (b *requestBody) grow() error {
+	size := max(firstRead, 2*cap(b.all))
+	if b.length > 0 {
+		size = min(size, int(b.length))
+	} else {
+		size = min(size, b.exchange.server.config.BodyLimit+1)
+	}
+	if err := b.exchange.memory.Take(int64(size - cap(b.all))); err != nil {
+		b.all, b.err = nil, nil
+		p := execution.NewProblem(execution.ProblemNotReady, "There is no memory for the request's body now.")
+		p.RetryAfterSeconds = 1
+		return p
+	}
+	grown := make([]byte, len(b.all), size)
+	copy(grown, b.all)
+	b.all = grown
+	return nil
+}
+
+// endsConnection reports whether the body's rest is in the way of another
+// request.
+func (b *requestBody) endsConnection() bool {
+	return !b.ended && (b.err != nil && b.length <= int64(b.exchange.server.config.BodyLimit) ||
+		b.length < 0 || b.expects || b.length-b.received > keepRest)
+}
+
+// finish reads the body's rest, if it is small, or leaves it to the end of the
+// connection. The response is complete. net/http must not find a rest itself:
+// it would begin to watch for the client's end while it reads the next head.
+func (b *requestBody) finish() {
+	if b.ended {
+		return
+	}
+	c := b.exchange.conn
+	if !b.endsConnection() {
+		b.exchange.response.Flush()
+		_ = c.SetReadDeadline(time.Now().Add(b.exchange.server.config.BodyTimeout))
+		if _, err := io.Copy(io.Discard, b.ReadCloser); err == nil {
+			_ = c.SetReadDeadline(time.Time{})
+			return
+		}
+	}
+	c.linger.Store(true)
+	c.cut.Store(true)
+}
+
+// peerGone reports whether an error or ctx's end is due to the client.
+func peerGone(ctx context.Context, err error) bool {
+	return errors.Is(err, ErrPeerGone) || errors.Is(context.Cause(ctx), ErrPeerGone)
 }

@@ -4,10 +4,8 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"net/http"
 	"runtime/debug"
-	"slices"
-	"strings"
-	"sync"
 	"time"
 
 	"github.com/gofiber/fiber/v2"
@@ -23,152 +21,152 @@ const HeaderRequestID = "X-Request-Id"
 
 const maxRequestID = 128
 
-// exchange is one request and its response. It ends when the handler has
-// returned or, for a streamed response, when the stream has ended.
+// exchange is one request and its response. It lives in the goroutine of its
+// connection.
 type exchange struct {
 	server *Server
+	conn   *conn
 	id     string
 	log    *slog.Logger
 	start  time.Time
 
+	request  *http.Request
+	body     *requestBody
+	response *response
+
 	ctx    context.Context
 	cancel context.CancelCauseFunc
+	// unhook ends what passes other contexts' ends on to ctx.
+	unhook func()
 	// memory is what the exchange holds of the server's budget.
 	memory *budget.Account
-	// body says that memory has been taken for the request's body.
-	body bool
-	// unwatch is set once the peer is being watched.
-	unwatch func()
-	// streamed says that the stream, not the handler, ends the exchange.
+
+	// What a handler of fiber leaves for after its return: its error, another
+	// handler, or the producer of a stream.
+	err     error
+	native  http.Handler
+	produce func() error
+	// streamed says that a producer wrote the response.
 	streamed bool
-
-	// onGone is what a stream wants done when the peer has gone.
-	mu     sync.Mutex
-	onGone func()
+	// abort says that the response is incomplete, and must look so.
+	abort bool
 }
-
-type localKey struct{}
 
 type contextKey struct{}
 
-func exchangeOf(c *fiber.Ctx) *exchange {
-	x, _ := c.Locals(localKey{}).(*exchange)
-	return x
+type connKey struct{}
+
+// ServeHTTP implements http.Handler for the server's own connections.
+func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	x := s.begin(w, r)
+	defer x.end()
+	if err := x.handle(); err != nil {
+		x.fail(err)
+	}
 }
 
-// exchange is the outermost middleware.
-func (s *Server) exchange(c *fiber.Ctx) error {
-	x := s.begin(c)
-	c.Locals(localKey{}, x)
-	c.Set(HeaderRequestID, x.id)
-	c.Set(fiber.HeaderXContentTypeOptions, "nosniff")
-	select {
-	case <-s.leaving:
-		c.Context().SetConnectionClose()
-	default:
-	}
-	entry := x.entry(c)
-	defer func() {
-		if x.streamed {
-			return
-		}
-		entry.status = c.Response().StatusCode()
-		if !c.Response().IsBodyStream() {
-			entry.sent = int64(len(c.Response().Body()))
-		}
-		x.end(entry)
-	}()
-	if err := x.next(c); err != nil {
-		entry.err = err
-		s.answer(c, x, err)
-	}
-	return nil
-}
-
-func (s *Server) begin(c *fiber.Ctx) *exchange {
-	id := c.Get(HeaderRequestID)
+func (s *Server) begin(w http.ResponseWriter, r *http.Request) *exchange {
+	id := r.Header.Get(HeaderRequestID)
 	if !validRequestID(id) {
 		id = uuid.NewString()
 	}
 	x := &exchange{server: s, id: id, log: s.log.With("request_id", id), start: time.Now()}
-	ctx, cancel := context.WithCancelCause(s.base)
-	ctx = propagation.TraceContext{}.Extract(ctx, headers{c})
+	x.conn, _ = r.Context().Value(connKey{}).(*conn)
 	x.memory = s.config.Budget.Open()
+
+	ctx, cancel := context.WithCancelCause(context.WithoutCancel(r.Context()))
+	gone := context.AfterFunc(r.Context(), func() { cancel(ErrPeerGone) })
+	cut := context.AfterFunc(s.base, func() { cancel(context.Cause(s.base)) })
+	x.unhook = func() { gone(); cut() }
+	ctx = propagation.TraceContext{}.Extract(ctx, propagation.HeaderCarrier(r.Header))
 	x.ctx, x.cancel = budget.With(context.WithValue(ctx, contextKey{}, x), x.memory), cancel
+
+	x.request = r.WithContext(x.ctx)
+	x.body = newRequestBody(x, r)
+	x.request.Body = x.body
+	x.response = &response{ResponseWriter: w, exchange: x}
+	h := w.Header()
+	h.Set(HeaderRequestID, id)
+	h.Set("X-Content-Type-Options", "nosniff")
+	// Answers need not wait for the rest of a body that nobody reads.
+	_ = http.NewResponseController(w).EnableFullDuplex()
 	return x
 }
 
-// headers are those of a request, for whoever reads its trace from them.
-type headers struct{ c *fiber.Ctx }
-
-// Get implements propagation.TextMapCarrier.
-func (h headers) Get(key string) string { return strings.Clone(h.c.Get(key)) }
-
-// Set implements propagation.TextMapCarrier: nobody writes to a request.
-func (headers) Set(string, string) {}
-
-// Keys implements propagation.TextMapCarrier.
-func (h headers) Keys() (keys []string) {
-	h.c.Request().Header.VisitAll(func(name, _ []byte) { keys = append(keys, string(name)) })
-	return keys
-}
-
-// next runs the handlers and turns a panic into an error.
-func (x *exchange) next(c *fiber.Ctx) (err error) {
+// handle runs the handlers and turns a panic into an error.
+func (x *exchange) handle() (err error) {
 	defer func() {
-		if r := recover(); r != nil {
+		switch r := recover(); {
+		case r == nil:
+		case r == http.ErrAbortHandler:
+			x.abort = true
+		default:
 			x.log.Error("panic in a handler", "panic", r, "stack", string(debug.Stack()))
-			err = execution.NewProblem(execution.ProblemInternal, "The server failed to handle the request.")
+			err = errors.New("a handler panicked")
 		}
 	}()
-	return c.Next()
+	if r := x.conn.refused; r != nil {
+		return refused(r)
+	}
+	if err := x.server.guard.check(x.response, x.request); err != nil {
+		return err
+	}
+	if err := x.route(); err != nil {
+		return err
+	}
+	switch {
+	case x.native != nil:
+		x.native.ServeHTTP(x.response, x.request)
+	case x.produce != nil:
+		return x.stream()
+	}
+	return nil
 }
 
-// watch has the peer watched from now until the exchange ends.
-func (x *exchange) watch(c *fiber.Ctx) {
-	if x.unwatch != nil {
-		return
+func refused(r *refusal) error {
+	if r.status == http.StatusBadRequest {
+		return execution.NewProblem(execution.ProblemMalformed, "%s", r.detail)
 	}
-	x.unwatch = x.server.peers.watch(c.Context().Conn(), func() {
-		x.cancel(ErrPeerGone)
-		x.mu.Lock()
-		gone := x.onGone
-		x.mu.Unlock()
-		if gone != nil {
-			gone()
-		}
-	})
+	return plain(r.status, r.detail)
 }
 
-func (x *exchange) whenGone(f func()) {
-	x.mu.Lock()
-	x.onGone = f
-	x.mu.Unlock()
-	if errors.Is(context.Cause(x.ctx), ErrPeerGone) {
-		f()
-	}
+// stream runs the producer. Its error cuts the response.
+func (x *exchange) stream() (err error) {
+	x.streamed = true
+	defer func() { x.abort = x.abort || err != nil }()
+	x.response.WriteHeader(x.response.status)
+	x.response.Flush()
+	return x.produce()
 }
 
-func (x *exchange) end(e *entry) {
-	if x.unwatch != nil {
-		x.unwatch()
+// end completes the response. It panics, as net/http has it, to break off an
+// incomplete one.
+func (x *exchange) end() {
+	w := x.response
+	if !w.wrote && !x.abort {
+		w.WriteHeader(http.StatusOK)
 	}
-	e.write(x)
+	x.unhook()
+	x.log.LogAttrs(x.ctx, x.level(), "request", x.entry()...)
 	x.cancel(ErrDone)
 	x.memory.Close()
+	if x.abort {
+		panic(http.ErrAbortHandler)
+	}
+	x.body.finish()
 }
 
 // Context returns the context of c's exchange. It ends moments after the
 // client's connection was closed (cause ErrPeerGone), when the server is cut
-// at shutdown (ErrShutdown) and when the response is complete (ErrDone). It
-// knows the request's id and logger, and belongs to the trace of its traceparent.
+// at shutdown (ErrShutdown) and when the response is complete (ErrDone). A
+// client that leaves while nobody reads its body is noticed at the next write
+// or read. It knows the request's id and logger, and belongs to the trace of its
+// traceparent.
 func Context(c *fiber.Ctx) context.Context {
-	x := exchangeOf(c)
-	if x == nil {
-		return c.UserContext()
+	if x := exchangeOf(c); x != nil {
+		return x.ctx
 	}
-	x.watch(c)
-	return x.ctx
+	return c.UserContext()
 }
 
 // RequestID returns the id of c's request.
@@ -202,58 +200,9 @@ func validRequestID(id string) bool {
 		return false
 	}
 	for _, b := range []byte(id) {
-		switch {
-		case b >= 'a' && b <= 'z', b >= 'A' && b <= 'Z', b >= '0' && b <= '9':
-		case b == '-', b == '_', b == '.', b == ':':
-		default:
+		if !letter(b) && !digit(b) && b != '-' && b != '_' && b != '.' && b != ':' {
 			return false
 		}
 	}
 	return true
-}
-
-// entry is a line of the access log.
-type entry struct {
-	method, path, remote string
-	received             int
-	quiet                bool
-
-	status int
-	sent   int64
-	err    error
-}
-
-func (x *exchange) entry(c *fiber.Ctx) *entry {
-	return &entry{
-		method: c.Method(), path: c.Path(), remote: c.Context().RemoteAddr().String(),
-		received: len(c.Request().Body()), quiet: slices.Contains(x.server.config.Quiet, c.Path()),
-	}
-}
-
-func (e *entry) write(x *exchange) {
-	level := slog.LevelInfo
-	switch {
-	case e.quiet:
-		level = slog.LevelDebug
-	case e.status >= fiber.StatusInternalServerError:
-		level = slog.LevelWarn
-	}
-	attrs := []slog.Attr{
-		slog.String("method", e.method), slog.String("path", e.path), slog.Int("status", e.status),
-		slog.Float64("duration_ms", float64(time.Since(x.start).Microseconds())/1000),
-		slog.Int("bytes_in", e.received), slog.Int64("bytes_out", e.sent),
-		slog.String("remote", e.remote), slog.Bool("streamed", x.streamed),
-	}
-	var p *execution.Problem
-	switch {
-	case errors.As(e.err, &p):
-		// Its detail may quote the request.
-		attrs = append(attrs, slog.String("problem", p.Type))
-	case e.err != nil:
-		attrs = append(attrs, slog.String("error", e.err.Error()))
-	}
-	if errors.Is(context.Cause(x.ctx), ErrPeerGone) {
-		attrs = append(attrs, slog.Bool("client_gone", true))
-	}
-	x.log.LogAttrs(x.ctx, level, "request", attrs...)
 }

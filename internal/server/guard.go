@@ -3,11 +3,9 @@ package server
 import (
 	"fmt"
 	"net"
-	"net/url"
+	"net/http"
 	"slices"
 	"strings"
-
-	"github.com/gofiber/fiber/v2"
 
 	"github.com/preheat-dev/preheat/api/execution"
 )
@@ -20,13 +18,14 @@ const anyOne = "*"
 // Sec-Fetch-Site, which pages cannot set. Responses carry no CORS headers, so
 // that such a page could not read them either.
 type guard struct {
-	hosts   []string
-	origins []string
+	hosts     []string
+	origins   *http.CrossOriginProtection
+	anyOrigin bool
 }
 
 func newGuard(hosts, origins []string) (*guard, error) {
 	// A name that was rebound is never one of these.
-	g := &guard{hosts: []string{"localhost", "127.0.0.1", "::1"}}
+	g := &guard{hosts: []string{"localhost", "127.0.0.1", "::1"}, origins: http.NewCrossOriginProtection()}
 	for _, h := range hosts {
 		h = strings.ToLower(strings.TrimSpace(h))
 		if h == "" || strings.ContainsAny(h, "/@ ") {
@@ -36,42 +35,49 @@ func newGuard(hosts, origins []string) (*guard, error) {
 	}
 	for _, o := range origins {
 		o = strings.ToLower(strings.TrimSuffix(strings.TrimSpace(o), "/"))
-		if u, err := url.Parse(o); o != anyOne && (err != nil || u.Scheme == "" || u.Host == "" || u.Path != "") {
+		if o == anyOne {
+			g.anyOrigin = true
+		} else if err := g.origins.AddTrustedOrigin(o); err != nil {
 			return nil, fmt.Errorf("allowed origin %q is not of the form scheme://host[:port]", o)
 		}
-		g.origins = append(g.origins, o)
 	}
 	return g, nil
 }
 
-// check is the middleware.
-func (g *guard) check(c *fiber.Ctx) error {
-	c.Set("Cross-Origin-Resource-Policy", "same-origin")
-	host := strings.ToLower(string(c.Request().Host()))
+// check returns a problem for a request that does not get through.
+func (g *guard) check(w http.ResponseWriter, r *http.Request) error {
+	w.Header().Set("Cross-Origin-Resource-Policy", "same-origin")
+	host := strings.ToLower(r.Host)
 	if !g.hostAllowed(host) {
 		return forbidden("This server does not answer for the host of the request. PREHEAT_ALLOWED_HOSTS lists more.")
 	}
-	origin, site := strings.ToLower(c.Get(fiber.HeaderOrigin)), c.Get("Sec-Fetch-Site")
-	if g.originAllowed(origin) {
-		return c.Next()
+	origin := strings.ToLower(r.Header.Get("Origin"))
+	if g.anyOrigin && origin != "" {
+		return nil
 	}
-	// What the browser itself calls same-origin is, also behind a proxy that
-	// changes Host.
-	if origin != "" && site != "same-origin" && !sameOrigin(origin, host) {
+	if host == "" && origin != "" {
 		return forbidden("Requests from other origins are not allowed.")
 	}
-	if site != "" && site != "same-origin" && site != "none" && !safe(c.Method()) {
-		return forbidden("Requests from other sites are not allowed.")
+	probe := &http.Request{Method: r.Method, Host: withoutStandardPort(host), Header: http.Header{
+		"Origin": {origin}, "Sec-Fetch-Site": {r.Header.Get("Sec-Fetch-Site")},
+	}}
+	if origin != "" {
+		// Other origins may not read either: no response is for them.
+		probe.Method = http.MethodPost
 	}
-	return c.Next()
+	if err := g.origins.Check(probe); err != nil {
+		return forbidden("Requests from other origins are not allowed.")
+	}
+	return nil
+}
+
+// withoutStandardPort makes a host look like that of an origin.
+func withoutStandardPort(host string) string {
+	return strings.TrimSuffix(strings.TrimSuffix(host, ":80"), ":443")
 }
 
 func forbidden(detail string) error {
 	return execution.NewProblem(execution.ProblemForbidden, "%s", detail)
-}
-
-func safe(method string) bool {
-	return method == fiber.MethodGet || method == fiber.MethodHead || method == fiber.MethodOptions
 }
 
 func (g *guard) hostAllowed(host string) bool {
@@ -80,27 +86,6 @@ func (g *guard) hostAllowed(host string) bool {
 	}
 	name, _ := splitPort(host)
 	return slices.Contains(g.hosts, name) || slices.Contains(g.hosts, host)
-}
-
-func (g *guard) originAllowed(origin string) bool {
-	return origin != "" && (slices.Contains(g.origins, origin) || slices.Contains(g.origins, anyOne))
-}
-
-func sameOrigin(origin, host string) bool {
-	u, err := url.Parse(origin)
-	if err != nil || u.Host == "" {
-		return false // "null", among others
-	}
-	standard := map[string]string{"http": "80", "https": "443"}[u.Scheme]
-	name, port := splitPort(host)
-	if port == "" {
-		port = standard
-	}
-	originPort := u.Port()
-	if originPort == "" {
-		originPort = standard
-	}
-	return u.Hostname() == name && originPort == port
 }
 
 func splitPort(host string) (name, port string) {

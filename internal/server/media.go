@@ -12,8 +12,7 @@ import (
 
 // RequireJSON returns a problem (415) unless c's body is declared as JSON, be
 // it application/json or a type ending in +json, in UTF-8 and without content
-// coding. Forms of other origins cannot declare such a type. Read the body
-// with c.BodyRaw or c.Request().Body, as fiber's other ways decode codings.
+// coding. Forms of other origins cannot declare such a type.
 func RequireJSON(c *fiber.Ctx) error {
 	if coding := c.Get(fiber.HeaderContentEncoding); coding != "" && !strings.EqualFold(coding, "identity") {
 		return execution.NewProblem(execution.ProblemUnsupportedMedia, "The content coding %q is not supported: send the body as it is.", coding)

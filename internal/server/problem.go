@@ -8,7 +8,6 @@ import (
 	"strconv"
 
 	"github.com/gofiber/fiber/v2"
-	"github.com/google/uuid"
 
 	"github.com/preheat-dev/preheat/api/execution"
 )
@@ -17,56 +16,43 @@ import (
 // read. It is nginx's code for this.
 const statusClientGone = 499
 
-// answer makes err the response of c.
-func (s *Server) answer(c *fiber.Ctx, x *exchange, err error) {
-	if errors.Is(err, ErrPeerGone) || errors.Is(context.Cause(x.ctx), ErrPeerGone) {
-		c.Response().ResetBody()
-		c.Status(statusClientGone)
+// fail makes err the response, or cuts the one that has begun.
+func (x *exchange) fail(err error) {
+	x.err = err
+	w := x.response
+	switch {
+	case w.wrote:
+		x.abort = true
 		return
-	}
-	if errors.Is(err, context.Canceled) && x.ctx.Err() != nil {
+	case peerGone(x.ctx, err):
+		w.WriteHeader(statusClientGone)
+		return
+	case errors.Is(err, context.Canceled) && x.ctx.Err() != nil:
 		err = context.Cause(x.ctx)
 	}
-	p := s.problem(err)
-	if p.Status >= fiber.StatusInternalServerError && p.IsKind(execution.ProblemInternal) {
+	p := x.server.problem(err)
+	if p.Status >= http.StatusInternalServerError && p.IsKind(execution.ProblemInternal) {
 		x.log.Error("request failed", "error", err)
 	}
 	p.RequestID = x.id
-	write(c, p)
+	write(w, p)
 }
 
-// transportError answers what never became a request: fiber calls it for
-// unreadable, oversize and overdue ones.
-func (s *Server) transportError(c *fiber.Ctx, err error) error {
-	p := s.problem(err)
-	if p.Status == fiber.StatusBadRequest {
-		// The parser's message quotes the input.
-		p.Detail = "The request could not be parsed."
-	}
-	p.RequestID = uuid.NewString()
-	c.Set(HeaderRequestID, p.RequestID)
-	c.Set(fiber.HeaderXContentTypeOptions, "nosniff")
-	if conn, ok := c.Context().Conn().(*conn); ok {
-		conn.linger.Store(true)
-	}
-	s.log.Info("request refused", "request_id", p.RequestID, "status", p.Status,
-		"remote", c.Context().RemoteAddr().String(), "detail", p.Detail)
-	write(c, p)
-	return nil
-}
-
-func write(c *fiber.Ctx, p *execution.Problem) {
-	c.Response().ResetBody()
+func write(w http.ResponseWriter, p *execution.Problem) {
 	body, err := json.Marshal(p)
 	if err != nil {
 		body = []byte(`{"type":"about:blank","title":"Internal error","status":500}`)
 	}
+	h := w.Header()
 	if p.RetryAfterSeconds > 0 {
-		c.Set(fiber.HeaderRetryAfter, strconv.Itoa(p.RetryAfterSeconds))
+		h.Set("Retry-After", strconv.Itoa(p.RetryAfterSeconds))
 	}
-	c.Set(fiber.HeaderCacheControl, "no-store")
-	c.Status(p.Status).Set(fiber.HeaderContentType, execution.MediaProblem)
-	c.Response().SetBody(body)
+	h.Del("Content-Encoding")
+	h.Set("Cache-Control", "no-store")
+	h.Set("Content-Type", execution.MediaProblem)
+	h.Set("Content-Length", strconv.Itoa(len(body)))
+	w.WriteHeader(p.Status)
+	_, _ = w.Write(body) // a client that has gone needs no answer
 }
 
 // problem returns err as a problem of its own, which the caller may change.

@@ -25,53 +25,45 @@ const (
 // closes their connections. It returns nil when no connection is left. Serve may
 // be called once.
 func (s *Server) Serve(ctx context.Context, ln net.Listener) error {
-	watching := make(chan struct{})
-	go func() {
-		defer close(watching)
-		if err := s.peers.run(); err != nil {
-			s.log.Error("The ends of clients are no longer noticed", "error", err)
-		}
-	}()
+	s.routes = s.app.Handler()
 	served := make(chan error, 1)
-	go func() { served <- s.app.Listener(s.conns.listener(ln)) }()
-
-	var failed error
-	end := func(err error) {
-		if err == nil {
-			err = net.ErrClosed
-		}
-		failed = fmt.Errorf("accept connections: %w", err)
-		served <- nil
+	go func() { served <- s.web.Serve(&listener{ln, s.conns}) }()
+	failed := s.serve(ctx, served)
+	close(s.draining)
+	closed := ln.Close()
+	if failed == nil {
+		<-served
+		failed = closed
 	}
-	select {
-	case <-ctx.Done():
-		close(s.leaving)
-		select {
-		case <-time.After(s.config.Linger):
-		case err := <-served:
-			end(err)
-		}
-	case err := <-served:
-		end(err)
-	}
-	err := s.shutdown(ln)
-	<-served
+	s.conns.refusing.Wait()
+	err := s.shutdown()
 	s.cut(ErrShutdown)
-	s.peers.close()
-	<-watching
 	return errors.Join(failed, err)
 }
 
-func (s *Server) shutdown(ln net.Listener) error {
-	close(s.draining)
-	s.conns.drain(time.Now().Add(lateRequest))
+// serve returns when it is time to shut down, with an error if there is no
+// listener any more.
+func (s *Server) serve(ctx context.Context, served <-chan error) error {
+	lost := func(err error) error { return fmt.Errorf("accept connections: %w", err) }
+	select {
+	case <-ctx.Done():
+	case err := <-served:
+		close(s.leaving)
+		return lost(err)
+	}
+	close(s.leaving)
+	select {
+	case <-time.After(s.config.Linger):
+		return nil
+	case err := <-served:
+		return lost(err)
+	}
+}
+
+func (s *Server) shutdown() error {
 	grace, cancel := context.WithTimeout(context.Background(), s.config.Grace)
 	defer cancel()
-	// An error says that the grace period passed, or that the listener was
-	// closed already; what matters is whether connections are left.
-	_ = s.app.ShutdownWithContext(grace)
-	// fasthttp closes only listeners that it has begun to serve.
-	_ = ln.Close()
+	s.conns.drain(time.Now().Add(lateRequest))
 	if s.conns.wait(grace) {
 		return nil
 	}

@@ -1,4 +1,5 @@
-// Package server is the HTTP server that the functions share, on fiber. What
+// Package server is the HTTP server that the functions share: net/http, with
+// fiber as its router. What
 // it promises to every handler registered on its App:
 //
 //   - Context ends when the client's connection closes or is reset, when the
@@ -10,6 +11,9 @@
 //   - Requests from other origins and for foreign hosts do not get through.
 //   - What a handler takes by budget.Take(Context) is given back when the
 //     exchange is over.
+//   - A request that another server could read otherwise is refused before it
+//     is parsed, and its connection closed.
+//   - A body is read when a handler asks for it, and not before.
 //   - Bodies, headers and the time to send them are bounded; a client that
 //     stops reading is cut after WriteTimeout, however long a stream lives.
 package server
@@ -17,8 +21,10 @@ package server
 import (
 	"context"
 	"errors"
-	"fmt"
 	"log/slog"
+	"net"
+	"net/http"
+	"sync"
 	"time"
 
 	"github.com/gofiber/fiber/v2"
@@ -45,7 +51,8 @@ type Config struct {
 	Logger *slog.Logger
 	// BodyLimit bounds a request's body in bytes; 4 MiB.
 	BodyLimit int
-	// Connections bounds what is served at once; 4096.
+	// Connections bounds the open connections; 4096. Others are answered with
+	// a problem (503).
 	Connections int
 	// HeaderTimeout bounds the time for a request's header, 10 s, and
 	// BodyTimeout the time for its body after that, 30 s.
@@ -107,8 +114,11 @@ type Server struct {
 	log    *slog.Logger
 	app    *fiber.App
 	guard  *guard
-	peers  *peers
 	conns  *conns
+	web    *http.Server
+	// routes is the app's handler, contexts are what it works on.
+	routes   fasthttp.RequestHandler
+	contexts sync.Pool
 
 	// base is the parent of every request's context; cut ends it.
 	base context.Context
@@ -124,34 +134,25 @@ func New(config Config) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	p, err := newPeers()
-	if err != nil {
-		return nil, fmt.Errorf("watch for closed connections: %w", err)
-	}
-	s := &Server{config: config, log: config.Logger, guard: g, peers: p, conns: newConns(), leaving: make(chan struct{}), draining: make(chan struct{})}
+	s := &Server{config: config, log: config.Logger, guard: g, conns: newConns(config), leaving: make(chan struct{}), draining: make(chan struct{})}
 	s.base, s.cut = context.WithCancelCause(context.Background())
+	s.contexts.New = func() any { return new(fasthttp.RequestCtx) }
 	s.app = fiber.New(fiber.Config{
-		AppName:                      "preheat",
-		BodyLimit:                    config.BodyLimit,
-		Concurrency:                  config.Connections,
-		ReadTimeout:                  config.HeaderTimeout,
-		WriteTimeout:                 config.WriteTimeout,
-		IdleTimeout:                  config.IdleTimeout,
-		ReadBufferSize:               16 << 10,
-		DisablePreParseMultipartForm: true,
-		DisableStartupMessage:        true,
-		ErrorHandler:                 s.transportError,
+		AppName:               "preheat",
+		DisableStartupMessage: true,
+		ErrorHandler: func(c *fiber.Ctx, err error) error {
+			exchangeOf(c).err = err
+			return nil
+		},
 		// Strings that handlers take from a request outlive it, in
 		// streams and logs.
 		Immutable: true,
 	})
-	transport := s.app.Server()
-	transport.CloseOnShutdown = true
-	transport.ConnState = s.conns.state
-	transport.HeaderReceived = func(*fasthttp.RequestHeader) fasthttp.RequestConfig {
-		return fasthttp.RequestConfig{ReadTimeout: config.BodyTimeout}
+	s.web = &http.Server{
+		Handler: s, ConnState: s.conns.state, ErrorLog: slog.NewLogLogger(s.log.Handler(), slog.LevelWarn),
+		ReadHeaderTimeout: config.HeaderTimeout, IdleTimeout: config.IdleTimeout, DisableGeneralOptionsHandler: true,
+		ConnContext: func(ctx context.Context, c net.Conn) context.Context { return context.WithValue(ctx, connKey{}, c) },
 	}
-	s.app.Use(s.exchange, s.guard.check)
 	return s, nil
 }
 
