@@ -48,6 +48,9 @@ type conn struct {
 	hijacked atomic.Bool
 	// cut ends all reading.
 	cut atomic.Bool
+	// bodyFailed: a read of a body failed though the client is there. net/http
+	// takes it for gone.
+	bodyFailed atomic.Bool
 	// linger makes Close read what the client still sends, for a while:
 	// closing with unread data resets the connection, and the reset can
 	// overtake the response that says why (RFC 9112, 9.6).
@@ -74,6 +77,9 @@ func (c *conn) Read(p []byte) (int, error) {
 	case c.cut.Load():
 		return 0, io.EOF
 	case c.cleared == 0 && c.refused != nil:
+		if c.active.Load() {
+			return 0, c.awaitInterrupt()
+		}
 		return 0, io.EOF
 	case c.cleared == 0 && c.frame.done():
 		if c.active.Load() {
@@ -164,6 +170,14 @@ func (c *conn) fill() error {
 func (c *conn) drop(n int) { c.ahead = c.ahead[:copy(c.ahead, c.ahead[n:])] }
 
 func (c *conn) readBody(p []byte) (int, error) {
+	n, err := c.nextBytes(p)
+	if errors.Is(err, errChunk) || errors.Is(err, os.ErrDeadlineExceeded) {
+		c.bodyFailed.Store(true)
+	}
+	return n, err
+}
+
+func (c *conn) nextBytes(p []byte) (int, error) {
 	if len(c.ahead) > 0 {
 		n, err := c.frame.advance(c.ahead[:min(len(p), len(c.ahead))])
 		copy(p, c.ahead[:n])

@@ -75,7 +75,11 @@ func (s *Server) begin(w http.ResponseWriter, r *http.Request) *exchange {
 	x.memory = s.config.Budget.Open()
 
 	ctx, cancel := context.WithCancelCause(context.WithoutCancel(r.Context()))
-	gone := context.AfterFunc(r.Context(), func() { cancel(ErrPeerGone) })
+	gone := context.AfterFunc(r.Context(), func() {
+		if !x.conn.bodyFailed.Load() {
+			cancel(ErrPeerGone)
+		}
+	})
 	cut := context.AfterFunc(s.base, func() { cancel(context.Cause(s.base)) })
 	x.unhook = func() { gone(); cut() }
 	ctx = propagation.TraceContext{}.Extract(ctx, propagation.HeaderCarrier(r.Header))

@@ -21,7 +21,6 @@ const (
 	frameDone frameState = iota
 	frameFixed
 	frameSize      // the digits of a chunk's size
-	frameSpace     // white space after it
 	frameExtension // a chunk's extension
 	frameSizeLF
 	frameData
@@ -82,7 +81,7 @@ func (f *framing) advance(b []byte) (int, error) {
 // step takes one byte that is no data.
 func (f *framing) step(b byte) bool {
 	switch f.state {
-	case frameSize, frameSpace, frameExtension, frameSizeLF:
+	case frameSize, frameExtension, frameSizeLF:
 		return f.sizeLine(b)
 	case frameDataCR:
 		f.state = frameDataLF
@@ -124,8 +123,7 @@ func (f *framing) sizeLine(b byte) bool {
 		f.state = frameExtension
 		return true
 	}
-	f.state = frameSpace
-	return b == ' ' || b == '\t'
+	return false
 }
 
 func (f *framing) trailer(b byte) bool {
