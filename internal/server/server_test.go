@@ -38,6 +38,11 @@ func (r *running) url(path string) string { return "http://" + r.addr + path }
 
 func serve(t *testing.T, config server.Config, routes func(*fiber.App)) *running {
 	t.Helper()
+	return serveWith(t, config, func(s *server.Server) { routes(s.App()) })
+}
+
+func serveWith(t *testing.T, config server.Config, routes func(*server.Server)) *running {
+	t.Helper()
 	before, _ := goroutines()
 	logs := &logBuffer{}
 	config.Logger = slog.New(slog.NewJSONHandler(logs, &slog.HandlerOptions{Level: slog.LevelDebug}))
@@ -45,7 +50,7 @@ func serve(t *testing.T, config server.Config, routes func(*fiber.App)) *running
 	if err != nil {
 		t.Fatal(err)
 	}
-	routes(s.App())
+	routes(s)
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
