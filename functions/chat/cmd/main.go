@@ -14,7 +14,6 @@ import (
 	"time"
 
 	"github.com/gofiber/fiber/v2"
-	"github.com/gofiber/fiber/v2/middleware/adaptor"
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
@@ -111,7 +110,7 @@ func serve(ctx context.Context, s settings, log *slog.Logger) (err error) {
 	healthy := func(f *fiber.Ctx) error { return f.SendString("ok\n") }
 	app.Get("/healthz", healthy)
 	app.Get("/readyz", healthy)
-	app.Get("/metrics", adaptor.HTTPHandler(promhttp.HandlerFor(metrics, promhttp.HandlerOpts{})))
+	app.Get("/metrics", server.HTTPHandler(promhttp.HandlerFor(metrics, promhttp.HandlerOpts{})))
 
 	ln, err := net.Listen("tcp", s.Listen)
 	if err != nil {

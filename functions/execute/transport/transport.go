@@ -13,13 +13,13 @@ import (
 	"sync"
 
 	"github.com/gofiber/fiber/v2"
-	"github.com/gofiber/fiber/v2/middleware/adaptor"
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
 	"github.com/preheat-dev/preheat/api/execution"
 	"github.com/preheat-dev/preheat/functions/execute"
 	"github.com/preheat-dev/preheat/functions/execute/pool"
+	"github.com/preheat-dev/preheat/internal/server"
 )
 
 // Transport serves one executor.
@@ -83,7 +83,7 @@ func (t *Transport) Register(r fiber.Router) {
 	r.Get("/v1/pools", t.pools)
 	r.Get("/healthz", healthy)
 	r.Get("/readyz", t.ready)
-	r.Get("/metrics", adaptor.HTTPHandler(t.metrics))
+	r.Get("/metrics", server.HTTPHandler(t.metrics))
 }
 
 func (t *Transport) languages(c *fiber.Ctx) error {
