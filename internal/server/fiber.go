@@ -2,6 +2,7 @@ package server
 
 import (
 	"bytes"
+	"errors"
 	"io"
 	"log/slog"
 	"maps"
@@ -28,7 +29,11 @@ func exchangeOf(c *fiber.Ctx) *exchange {
 // its body bounded, its panic a problem.
 func HTTPHandler(h http.Handler) fiber.Handler {
 	return func(c *fiber.Ctx) error {
-		exchangeOf(c).native = h
+		x := exchangeOf(c)
+		if x == nil {
+			return errors.New("handler of net/http: the app was not made by this package")
+		}
+		x.native = h
 		return nil
 	}
 }
