@@ -133,10 +133,17 @@ func (b *requestBody) explain(err error) error {
 	if errors.Is(err, os.ErrDeadlineExceeded) {
 		return plain(http.StatusRequestTimeout, "The request did not arrive in time.")
 	}
+	if errors.Is(err, errTooLarge) {
+		return b.tooLarge()
+	}
 	var broken *net.OpError
-	if errors.Is(err, io.ErrUnexpectedEOF) || errors.As(err, &broken) {
+	if errors.As(err, &broken) {
 		b.exchange.cancel(ErrPeerGone)
 		return ErrPeerGone
+	}
+	if errors.Is(err, io.ErrUnexpectedEOF) {
+		// A client that has closed its half only can still read the answer.
+		return execution.NewProblem(execution.ProblemMalformed, "The body ends before its length is reached.")
 	}
 	return execution.NewProblem(execution.ProblemMalformed, "The body is not framed as its header says.")
 }

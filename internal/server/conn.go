@@ -34,6 +34,7 @@ type conn struct {
 	conns         *conns
 	headerTimeout time.Duration
 	writeTimeout  time.Duration
+	bodyLimit     int64
 
 	// ahead was received and not passed on; the first cleared bytes of it
 	// are (a part of) a checked head.
@@ -48,8 +49,8 @@ type conn struct {
 	hijacked atomic.Bool
 	// cut ends all reading.
 	cut atomic.Bool
-	// bodyFailed: a read of a body failed though the client is there. net/http
-	// takes it for gone.
+	// bodyFailed: a read of a body failed, and the client may still read the
+	// answer, though net/http takes it for gone.
 	bodyFailed atomic.Bool
 	// linger makes Close read what the client still sends, for a while:
 	// closing with unread data resets the connection, and the reset can
@@ -171,8 +172,13 @@ func (c *conn) drop(n int) { c.ahead = c.ahead[:copy(c.ahead, c.ahead[n:])] }
 
 func (c *conn) readBody(p []byte) (int, error) {
 	n, err := c.nextBytes(p)
-	if errors.Is(err, errChunk) || errors.Is(err, os.ErrDeadlineExceeded) {
-		c.bodyFailed.Store(true)
+	if c.frame.announced > c.bodyLimit {
+		n, err = 0, errTooLarge
+	}
+	for _, expected := range []error{errTooLarge, errChunk, io.EOF, os.ErrDeadlineExceeded} {
+		if errors.Is(err, expected) {
+			c.bodyFailed.Store(true)
+		}
 	}
 	return n, err
 }

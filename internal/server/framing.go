@@ -2,7 +2,10 @@ package server
 
 import "errors"
 
-var errChunk = errors.New("a chunk of the body is malformed")
+var (
+	errChunk    = errors.New("a chunk of the body is malformed")
+	errTooLarge = errors.New("the chunks of the body exceed the limit")
+)
 
 // framing follows a request's body just as far as its end, which is where the
 // next head begins. The zero value is a request without a body.
@@ -10,6 +13,8 @@ type framing struct {
 	state frameState
 	// left is what remains of a body of fixed length, or of a chunk.
 	left int64
+	// announced is the size of all chunks so far.
+	announced int64
 	// length counts the bytes of a chunk's line, or of the trailer section.
 	length int
 	digits int
@@ -87,7 +92,7 @@ func (f *framing) step(b byte) bool {
 		f.state = frameDataLF
 		return b == '\r'
 	case frameDataLF:
-		*f = chunked()
+		*f = framing{state: frameSize, announced: f.announced}
 		return b == '\n'
 	case frameTrailer, frameField, frameFieldLF, frameLastLF:
 		return f.trailer(b)
@@ -100,7 +105,7 @@ func (f *framing) sizeLine(b byte) bool {
 		return false
 	}
 	if f.state == frameSizeLF {
-		f.length = 0
+		f.length, f.announced = 0, f.announced+f.left
 		if f.state = frameData; f.left == 0 {
 			f.state = frameTrailer
 		}

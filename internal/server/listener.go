@@ -67,7 +67,7 @@ func (cs *conns) add(c net.Conn) *conn {
 	}
 	own := &conn{
 		Conn: c, conns: cs, headerTimeout: cs.config.HeaderTimeout, writeTimeout: cs.config.WriteTimeout,
-		limit: cs.deadline, wake: make(chan struct{}, 1),
+		bodyLimit: int64(cs.config.BodyLimit), limit: cs.deadline, wake: make(chan struct{}, 1),
 	}
 	cs.open[own] = struct{}{}
 	return own

@@ -194,6 +194,12 @@ func rawRequests() []raw {
 	all = append(all, refusals(414, "9112 3", map[string]string{
 		"target of 20 KiB": "GET /" + strings.Repeat("x", 20<<10) + " HTTP/1.1\r\nHost: localhost\r\n\r\n",
 	})...)
+	all = append(all, refusals(413, "9110 15.5.14", map[string]string{
+		"length beyond the limit, unsent":   with("", "Content-Length: 10000000"),
+		"chunk beyond the limit, unsent":    with("989680\r\n", chunkedHeader),
+		"second chunk beyond it, unsent":    with("5\r\nhello\r\n3ffffc\r\n", chunkedHeader),
+		"chunk beyond the limit, and begun": with("989680\r\nhello", chunkedHeader),
+	})...)
 	return append(all, refusals(400, "9112 7.1", map[string]string{
 		"chunk size with sign":         with("+5\r\nhello\r\n0\r\n\r\n", chunkedHeader),
 		"chunk size with 0x":           with("0x5\r\nhello\r\n0\r\n\r\n", chunkedHeader),
@@ -314,6 +320,27 @@ func TestRequestsInPieces(t *testing.T) {
 			if err != nil || string(body) != "hello" {
 				t.Fatalf("pieces of %d bytes, answer %d: %q, %v", size, i, body, err)
 			}
+		}
+	}
+}
+
+// A client that closed its half before its body was complete gets the answer.
+func TestTruncatedBodies(t *testing.T) {
+	r := serve(t, server.Config{}, func(app *fiber.App) {
+		app.Post("/echo", func(c *fiber.Ctx) error {
+			_, err := server.Body(c)
+			return err
+		})
+	})
+	for _, text := range []string{
+		with("hello", "Content-Length: 6"), with("5\r\nhello\r\n", chunkedHeader), with("5\r\nhel", chunkedHeader), with("", chunkedHeader),
+	} {
+		c := dial(t, r.addr, text)
+		if err := c.CloseWrite(); err != nil {
+			t.Fatal(err)
+		}
+		if got := answer(t, bufio.NewReader(c)); got != http.StatusBadRequest {
+			t.Errorf("%q: %d", text, got)
 		}
 	}
 }
