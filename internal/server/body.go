@@ -170,7 +170,7 @@ func (b *requestBody) whole() ([]byte, error) {
 }
 
 func (b *requestBody) grow() error {
-	size := max(firstRead, 2*cap(b.all))
+	size := max(firstRead, 4*cap(b.all))
 	if b.length > 0 {
 		size = min(size, int(b.length))
 	} else {

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"errors"
 	"io"
-	"log/slog"
 	"maps"
 	"net/http"
 	"slices"
@@ -48,7 +47,7 @@ func (x *exchange) route() error {
 		return plain(http.StatusNotImplemented, "The method is not known.")
 	}
 	f := x.server.contexts.Get().(*fasthttp.RequestCtx)
-	f.Init2(x.conn, slog.NewLogLogger(x.server.log.Handler(), slog.LevelWarn), true)
+	f.Init2(x.conn, x.server.web.ErrorLog, true)
 	x.fillRequest(&f.Request)
 	f.SetUserValue(localKey{}, x)
 	x.server.routes(f)
