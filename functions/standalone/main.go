@@ -21,6 +21,7 @@ import (
 	"github.com/preheat-dev/preheat/functions/chat"
 	"github.com/preheat-dev/preheat/functions/execute"
 	"github.com/preheat-dev/preheat/functions/execute/audit"
+	"github.com/preheat-dev/preheat/functions/execute/pool/local"
 	"github.com/preheat-dev/preheat/functions/execute/pool/runc"
 	"github.com/preheat-dev/preheat/functions/execute/transport"
 	"github.com/preheat-dev/preheat/internal/server"
@@ -61,7 +62,12 @@ func run() (err error) {
 
 	metrics := prometheus.NewRegistry()
 	metrics.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
-	pool, err := runc.New(ctx, s.pool(), runc.NewMetrics(metrics), log)
+	backend, err := runc.New(ctx, s.sandboxes(), log)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, backend.Close()) }()
+	pool, err := local.New(s.pools(), backend, local.NewMetrics(metrics), log)
 	if err != nil {
 		return err
 	}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/preheat-dev/preheat/functions/chat"
+	"github.com/preheat-dev/preheat/functions/execute/pool/local"
 	"github.com/preheat-dev/preheat/functions/execute/pool/runc"
 	"github.com/preheat-dev/preheat/internal/environment"
 )
@@ -97,20 +98,26 @@ func (s *settings) validate() error {
 	return s.Execution.Validate()
 }
 
-func (s *settings) pool() runc.Config {
-	c := runc.Config{
+// sandboxes is how sandboxes are made, pools how many of which kind.
+func (s *settings) sandboxes() runc.Config {
+	return runc.Config{
 		Runc: s.Runc, StateDir: s.StateDir, Image: s.SandboxImage, RunnerDir: s.RunnerDir,
-		Pools: []runc.PoolConfig{{
-			Name: "python", Size: s.PoolSize, Languages: []string{"python", "bash"}, Warm: []string{"python"}, Imports: s.WarmImports,
-		}},
 		Limits: runc.SandboxLimits{
 			Memory: s.SandboxMemoryMIB << 20, Tmpfs: s.SandboxMemoryMIB << 18, CPUs: s.SandboxCores,
 			Processes: s.SandboxProcesses, OpenFiles: 1024,
 		},
+	}
+}
+
+func (s *settings) pools() local.Config {
+	c := local.Config{
+		Pools: []local.PoolConfig{{
+			Name: "python", Size: s.PoolSize, Languages: []string{"python", "bash"}, Warm: []string{"python"}, Imports: s.WarmImports,
+		}},
 		MaxSandboxes: s.MaxSandboxes, MaxCreating: 2, WarmTimeout: 30 * time.Second, MaxAge: time.Hour,
 	}
 	if s.JavascriptPoolSize > 0 {
-		c.Pools = append(c.Pools, runc.PoolConfig{
+		c.Pools = append(c.Pools, local.PoolConfig{
 			Name: "javascript", Size: s.JavascriptPoolSize, Languages: []string{"javascript"}, Warm: []string{"javascript"},
 		})
 	}

@@ -12,6 +12,7 @@ import (
 
 	gorunc "github.com/containerd/go-runc"
 
+	"github.com/preheat-dev/preheat/functions/execute/pool/local"
 	"github.com/preheat-dev/preheat/functions/execute/pool/runc"
 )
 
@@ -75,7 +76,7 @@ func (b *bare) bundle() (string, string, error) {
 	n := b.next.Add(1)
 	id := fmt.Sprintf("bare-%d", n)
 	dir := filepath.Join(b.dir, id)
-	spec, err := b.config.Spec(b.host, b.image, runc.PoolConfig{}, id, 1000+int(n)%64)
+	spec, err := b.config.Spec(b.host, b.image, local.PoolConfig{}, id, 1000+int(n)%64)
 	if err != nil {
 		return "", "", err
 	}

@@ -1,5 +1,5 @@
-// Package pool is how execute gets a sandbox. Behind it stand pool/runc
-// (containers on this machine) and pool/kube (pods of a warm pool). Both keep
+// Package pool is how execute gets a sandbox. Behind it stand pool/local
+// (sandboxes on this machine) and pool/kube (pods of a warm pool). Both keep
 // the same promises:
 //
 //   - a Sandbox that Claim returned belongs to this caller alone and has never

@@ -1,6 +1,7 @@
 package runc
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"hash/fnv"
@@ -8,8 +9,11 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
+	"strings"
+	"time"
 
 	"github.com/opencontainers/cgroups"
+	"golang.org/x/sys/unix"
 
 	"github.com/preheat-dev/preheat/functions/runner/oom"
 )
@@ -24,20 +28,26 @@ func cgroupParent(stateDir string) string {
 
 func cgroupPath(stateDir, name string) string { return filepath.Join(cgroupParent(stateDir), name) }
 
-// controllerDir is the folder of a sandbox's cgroup of one controller.
-func (m *containers) controllerDir(controller, name string) string {
-	path := cgroupPath(m.config.StateDir, name)
-	if m.host.Unified {
-		return filepath.Join(cgroupRoot, path)
-	}
-	return filepath.Join(cgroupRoot, controller, path)
+// cgroup is a sandbox's, in every hierarchy of cgroup v1 or in the one of v2.
+// Nothing in a sandbox can leave it. It is empty, and cannot be set, where the
+// host has no cgroups.
+type cgroup struct {
+	path string
+	host Host
 }
 
-// set writes a number to a file of a sandbox's cgroup.
-func (m *containers) set(controller, file, name string, value uint64) error {
-	path := filepath.Join(m.controllerDir(controller, name), file)
-	if err := os.WriteFile(path, strconv.AppendUint(nil, value, 10), 0); err != nil {
-		return fmt.Errorf("setting %s of sandbox %s: %w", file, name, err)
+// dir is its folder in the hierarchy of a controller.
+func (g cgroup) dir(controller string) string {
+	if g.host.Unified {
+		return filepath.Join(g.host.cgroupRoot(), g.path)
+	}
+	return filepath.Join(g.host.cgroupRoot(), controller, g.path)
+}
+
+// set writes to a file of the cgroup.
+func (g cgroup) set(controller, file, value string) error {
+	if err := os.WriteFile(filepath.Join(g.dir(controller), file), []byte(value), 0); err != nil {
+		return fmt.Errorf("setting %s: %w", file, err)
 	}
 	return nil
 }
@@ -45,40 +55,41 @@ func (m *containers) set(controller, file, name string, value uint64) error {
 // memorySwap bounds memory and swap together, on cgroup v1.
 const memorySwap = "memory.memsw.limit_in_bytes"
 
-// setMemory lowers a sandbox's memory limit, in bytes.
-func (m *containers) setMemory(name string, limit int64) error {
+// setMemory lowers the memory limit, in bytes.
+func (g cgroup) setMemory(limit int64) error {
+	value := strconv.FormatInt(limit, 10)
 	switch {
-	case !m.host.Cgroups:
+	case !g.host.Cgroups:
 		return nil
-	case m.host.Unified:
-		return m.set("", "memory.max", name, uint64(limit))
+	case g.host.Unified:
+		return g.set("", "memory.max", value)
 	}
-	err := m.set("memory", "memory.limit_in_bytes", name, uint64(limit))
-	if err == nil && m.host.SwapLimit {
-		err = m.set("memory", memorySwap, name, uint64(limit))
+	err := g.set("memory", "memory.limit_in_bytes", value)
+	if err == nil && g.host.SwapLimit {
+		err = g.set("memory", memorySwap, value)
 	}
 	return err
 }
 
-// setShares changes a sandbox's share of the processors, in cpu.shares.
-func (m *containers) setShares(name string, shares uint64) error {
+// setShares changes the share of the processors, in cpu.shares.
+func (g cgroup) setShares(shares uint64) error {
 	switch {
-	case !m.host.Cgroups:
+	case !g.host.Cgroups:
 		return nil
-	case m.host.Unified:
-		return m.set("", "cpu.weight", name, cgroups.ConvertCPUSharesToCgroupV2Value(shares))
+	case g.host.Unified:
+		return g.set("", "cpu.weight", strconv.FormatUint(cgroups.ConvertCPUSharesToCgroupV2Value(shares), 10))
 	}
-	return m.set("cpu", "cpu.shares", name, shares)
+	return g.set("cpu", "cpu.shares", strconv.FormatUint(shares, 10))
 }
 
-// oomKills is how many processes of a sandbox were killed for memory, seen
-// from outside: the runner may have been one of them.
-func (m *containers) oomKills(name string) int64 {
+// oomKills is how many processes were killed for memory, seen from outside: the
+// runner may have been one of them.
+func (g cgroup) oomKills() int64 {
 	file := "memory.oom_control"
-	if m.host.Unified {
+	if g.host.Unified {
 		file = "memory.events"
 	}
-	text, err := os.ReadFile(filepath.Join(m.controllerDir("memory", name), file))
+	text, err := os.ReadFile(filepath.Join(g.dir("memory"), file))
 	if err != nil {
 		return 0
 	}
@@ -88,23 +99,35 @@ func (m *containers) oomKills(name string) int64 {
 
 // removeCgroups kills what is left in the cgroups of a state folder and
 // removes them.
-func removeCgroups(stateDir string, unified bool) error {
-	roots := []string{cgroupRoot}
-	if !unified {
+func removeCgroups(ctx context.Context, stateDir string, h Host) error {
+	return cgroup{path: cgroupParent(stateDir), host: h}.remove(ctx)
+}
+
+// remove kills what is left and removes the cgroup from every hierarchy.
+func (g cgroup) remove(ctx context.Context) error {
+	if !g.host.Cgroups {
+		return nil
+	}
+	roots := []string{g.host.cgroupRoot()}
+	if !g.host.Unified {
 		var err error
-		if roots, err = filepath.Glob(filepath.Join(cgroupRoot, "*")); err != nil {
+		if roots, err = filepath.Glob(filepath.Join(g.host.cgroupRoot(), "*")); err != nil {
 			return err
 		}
 	}
 	var problems []error
 	for _, root := range roots {
-		problems = append(problems, removeCgroup(filepath.Join(root, cgroupParent(stateDir))))
+		problems = append(problems, removeCgroup(ctx, filepath.Join(root, g.path)))
 	}
 	return errors.Join(problems...)
 }
 
-// removeCgroup removes one cgroup and those in it, the innermost first.
-func removeCgroup(dir string) error {
+// removeCgroup removes one folder and those in it, the innermost first.
+func removeCgroup(ctx context.Context, dir string) error {
+	err := os.Remove(dir)
+	if err == nil || errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
 	entries, err := os.ReadDir(dir)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
@@ -114,10 +137,69 @@ func removeCgroup(dir string) error {
 	}
 	for _, e := range entries {
 		if e.IsDir() {
-			if err := removeCgroup(filepath.Join(dir, e.Name())); err != nil {
+			if err := removeCgroup(ctx, filepath.Join(dir, e.Name())); err != nil {
 				return err
 			}
 		}
 	}
-	return removeEmptied(dir)
+	return removeEmptied(ctx, dir)
+}
+
+// removeEmptied removes a folder whose processes it kills first. A server that
+// was killed may have left them frozen.
+func removeEmptied(ctx context.Context, dir string) error {
+	thaw := map[string]string{"freezer.state": "THAWED", "cgroup.freeze": "0"}
+	for {
+		err := os.Remove(dir)
+		if err == nil || errors.Is(err, fs.ErrNotExist) {
+			return nil
+		}
+		for file, value := range thaw {
+			_ = writeExisting(filepath.Join(dir, file), value)
+		}
+		for _, pid := range processes(dir) {
+			_ = unix.Kill(pid, unix.SIGKILL)
+		}
+		if !sleep(ctx, 5*time.Millisecond) {
+			return fmt.Errorf("cgroup %s does not become empty: %w", dir, err)
+		}
+	}
+}
+
+// processes are those in a cgroup's folder, none if there is no such folder.
+func processes(dir string) []int {
+	text, err := os.ReadFile(filepath.Join(dir, "cgroup.procs"))
+	if err != nil {
+		return nil
+	}
+	var pids []int
+	for _, field := range strings.Fields(string(text)) {
+		// Those of another process namespace are 0.
+		if pid, err := strconv.Atoi(field); err == nil && pid > 0 {
+			pids = append(pids, pid)
+		}
+	}
+	return pids
+}
+
+// writeExisting writes to a file that exists.
+func writeExisting(path, value string) error {
+	f, err := os.OpenFile(path, os.O_WRONLY, 0)
+	if err != nil {
+		return err
+	}
+	_, err = f.WriteString(value)
+	return errors.Join(err, f.Close())
+}
+
+// sleep waits and reports whether ctx goes on.
+func sleep(ctx context.Context, d time.Duration) bool {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-ctx.Done():
+		return false
+	case <-t.C:
+		return true
+	}
 }

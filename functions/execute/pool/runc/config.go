@@ -1,5 +1,5 @@
-// Package runc keeps warm sandboxes as runc containers on this machine. It
-// implements pool.Pool.
+// Package runc makes sandboxes that are runc containers on this machine. It
+// implements local.Backend.
 //
 // Every sandbox is a container of its own over a shared read-only root file
 // system: user, pid, mount, network, ipc, uts and cgroup namespaces, a range
@@ -11,19 +11,15 @@ package runc
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
-	"time"
 
 	ocispec "github.com/opencontainers/runtime-spec/specs-go"
-
-	"github.com/preheat-dev/preheat/internal/plan"
 )
 
-// Config is how the pools are set up.
+// Config is how sandboxes are made.
 type Config struct {
 	// Runc is the runc binary.
 	Runc string
@@ -34,29 +30,7 @@ type Config struct {
 	Image string
 	// RunnerDir is mounted at /opt/preheat: the runner and its harness.
 	RunnerDir string
-	Pools     []PoolConfig
 	Limits    SandboxLimits
-	// MaxSandboxes bounds the sandboxes of a pool that exist at once, those
-	// in use included.
-	MaxSandboxes int
-	// MaxCreating bounds the sandboxes of a pool that are made at once.
-	MaxCreating int
-	// WarmTimeout bounds how long it may take to make one.
-	WarmTimeout time.Duration
-	// MaxAge is the age at which a warm sandbox is replaced; 0 means never.
-	MaxAge time.Duration
-}
-
-// PoolConfig is one warm pool.
-type PoolConfig struct {
-	Name string
-	// Size is the number of warm sandboxes to keep.
-	Size      int
-	Languages []string
-	// Warm names the languages whose interpreters are started ahead.
-	Warm []string
-	// Imports are modules that a warm Python has imported.
-	Imports []string
 }
 
 // SandboxLimits are what each sandbox may use.
@@ -69,32 +43,6 @@ type SandboxLimits struct {
 	Processes int64
 	// OpenFiles bounds the descriptors of a process.
 	OpenFiles uint64
-}
-
-// Validate reports the first thing that is wrong with c.
-func (c *Config) Validate() error {
-	if len(c.Pools) == 0 {
-		return errors.New("no pools")
-	}
-	seen := map[string]bool{}
-	for _, p := range c.Pools {
-		switch {
-		case p.Name == "" || strings.ContainsFunc(p.Name, notNameRune) || len(p.Name) > 40:
-			return fmt.Errorf("pool %q: a name has 1 to 40 letters, digits and dashes", p.Name)
-		case seen[p.Name]:
-			return fmt.Errorf("pool %q is there twice", p.Name)
-		case p.Size < 0 || p.Size > c.MaxSandboxes:
-			return fmt.Errorf("pool %q: a size of %d is not within 0 and %d", p.Name, p.Size, c.MaxSandboxes)
-		case len(p.Languages) == 0:
-			return fmt.Errorf("pool %q has no languages", p.Name)
-		}
-		seen[p.Name] = true
-	}
-	return nil
-}
-
-func notNameRune(r rune) bool {
-	return (r < 'a' || r > 'z') && (r < '0' || r > '9') && r != '-'
 }
 
 // Image is a root file system that config/images has built: a folder with
@@ -141,14 +89,3 @@ func idRange(slot int) []ocispec.LinuxIDMapping {
 
 // maxSlots is how many ranges there are.
 const maxSlots = 4096
-
-// lull is longer than most programs take. See plan.State.
-const lull = 25 * time.Millisecond
-
-// state is the part of plan.State that does not change.
-func (c *Config) state(p PoolConfig) plan.State {
-	return plan.State{
-		Size: plan.Size{Replicas: p.Size}, Limit: c.MaxSandboxes, MaxCreating: c.MaxCreating,
-		WarmTimeout: c.WarmTimeout, MaxAge: c.MaxAge, Lull: lull,
-	}
-}

@@ -12,81 +12,40 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	gorunc "github.com/containerd/go-runc"
 	"golang.org/x/sys/unix"
 
+	"github.com/preheat-dev/preheat/functions/execute/pool"
+	"github.com/preheat-dev/preheat/functions/execute/pool/local"
+	"github.com/preheat-dev/preheat/functions/execute/pool/remote"
 	"github.com/preheat-dev/preheat/functions/runner/wire"
 )
 
-// containers makes and destroys sandboxes. It is the only part of this
-// package that touches the machine once the pool runs.
-type containers struct {
-	config Config
-	host   Host
-	image  Image
-	runc   *gorunc.Runc
-	slots  chan int
-}
-
-func newContainers(c Config, h Host, im Image) *containers {
-	m := &containers{
-		config: c, host: h, image: im, slots: make(chan int, maxSlots),
-		runc: &gorunc.Runc{Command: c.Runc, Root: runcRoot(c.StateDir), Log: filepath.Join(c.StateDir, "runc.log"), LogFormat: gorunc.Text},
-	}
-	for slot := range maxSlots {
-		m.slots <- slot
-	}
-	return m
-}
-
-func runcRoot(stateDir string) string   { return filepath.Join(stateDir, "runc") }
-func bundleRoot(stateDir string) string { return filepath.Join(stateDir, "bundles") }
-func (m *containers) bundle(id string) string {
-	return filepath.Join(bundleRoot(m.config.StateDir), id)
-}
-
-// container is one running sandbox.
+// container is one sandbox, or what is left of it.
 type container struct {
-	name string
-	slot int
-	pid  int
-	conn *net.UnixConn
-	wire *wire.Client
+	backend *Backend
+	name    string
+	// slot is the number of its range of host ids, none when it is negative.
+	slot   int
+	cgroup cgroup
+	conn   *net.UnixConn
+	wire   *wire.Client
+
+	mu sync.Mutex
+	// pid is the runner's. It cannot become another process's while it is
+	// here: this process is its parent and waits for it under mu.
+	pid int
 }
 
-// create makes a sandbox and waits until its runner is ready. On failure
-// nothing of it is left.
-func (m *containers) create(ctx context.Context, p PoolConfig, name string) (*container, error) {
-	var slot int
-	select {
-	case slot = <-m.slots:
-	default:
-		return nil, errors.New("all id ranges are in use")
-	}
-	c := &container{name: name, slot: slot}
-	if err := m.start(ctx, p, c); err != nil {
-		err = fmt.Errorf("creating sandbox %s: %w", name, err)
-		return nil, errors.Join(err, m.destroy(context.WithoutCancel(ctx), c))
-	}
-	return c, nil
-}
+var _ local.Instance = (*container)(nil)
 
-func (m *containers) start(ctx context.Context, p PoolConfig, c *container) error {
-	bundle := m.bundle(c.name)
-	if err := os.Mkdir(bundle, 0o711); err != nil {
-		return err
-	}
-	spec, err := m.config.Spec(m.host, m.image, p, c.name, c.slot)
-	if err != nil {
-		return err
-	}
-	text, err := json.Marshal(spec)
-	if err != nil {
-		return err
-	}
-	if err := os.WriteFile(filepath.Join(bundle, "config.json"), text, 0o600); err != nil {
+// start makes the sandbox and waits until its runner is ready.
+func (c *container) start(ctx context.Context, p local.PoolConfig) error {
+	bundle := c.backend.bundle(c.name)
+	if err := c.writeBundle(bundle, p); err != nil {
 		return err
 	}
 	theirs, err := c.connect()
@@ -99,29 +58,55 @@ func (m *containers) start(ctx context.Context, p PoolConfig, c *container) erro
 		return err
 	}
 	defer func() { _ = log.Close() }()
-	pidFile := filepath.Join(bundle, "pid")
-	// One that is killed half-way leaves what it cannot delete itself: when the
-	// pool closes, it gets to its end first.
-	running, cancel := context.WithTimeout(context.WithoutCancel(ctx), m.config.WarmTimeout)
-	_, err = m.runc.Run(running, c.name, bundle, &gorunc.CreateOpts{
-		Detach: true, PidFile: pidFile, ExtraFiles: []*os.File{theirs}, IO: toFile{log}, NoNewKeyring: true,
-	})
-	cancel()
-	// The pid counts even if runc failed later on: that process must end.
-	if text, readErr := os.ReadFile(pidFile); readErr == nil {
-		c.pid, _ = strconv.Atoi(strings.TrimSpace(string(text)))
-	}
+	err = c.run(ctx, bundle, log, theirs)
 	if err == nil {
 		_ = theirs.Close() // or the runner's end would never close
 		err = c.wire.Ready(ctx)
 	}
 	if err == nil {
-		err = m.setShares(c.name, sharesWarm)
+		err = c.cgroup.setShares(sharesWarm)
 	}
 	if err != nil {
 		return errors.Join(err, lastLines(log))
 	}
 	return nil
+}
+
+func (c *container) writeBundle(bundle string, p local.PoolConfig) error {
+	if err := os.Mkdir(bundle, 0o711); err != nil {
+		return err
+	}
+	b := c.backend
+	spec, err := b.config.Spec(b.host, b.image, p, c.name, c.slot)
+	if err != nil {
+		return err
+	}
+	text, err := json.Marshal(spec)
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(filepath.Join(bundle, "config.json"), text, 0o600)
+}
+
+// runTimeout bounds one `runc run`.
+const runTimeout = 30 * time.Second
+
+// run starts the container. One that is killed half-way leaves mounts and
+// cgroups: when the pool closes, it gets to its end first.
+func (c *container) run(ctx context.Context, bundle string, log, theirs *os.File) error {
+	pidFile := filepath.Join(bundle, "pid")
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), runTimeout)
+	defer cancel()
+	_, err := c.backend.runc.Run(ctx, c.name, bundle, &gorunc.CreateOpts{
+		Detach: true, PidFile: pidFile, ExtraFiles: []*os.File{theirs}, IO: toFile{log}, NoNewKeyring: true,
+	})
+	// The pid counts even if runc failed later on: that process must end.
+	if text, readErr := os.ReadFile(pidFile); readErr == nil {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		c.pid, _ = strconv.Atoi(strings.TrimSpace(string(text)))
+	}
+	return err
 }
 
 // connect makes the socket pair and returns the runner's end.
@@ -142,9 +127,9 @@ func (c *container) connect() (*os.File, error) {
 	return theirs, nil
 }
 
-// alive reports whether the runner still holds its end of the connection. It
-// must not be called while the connection is being read.
-func (c *container) alive() bool {
+// Alive implements local.Instance: the runner holds its end of the connection
+// and has not said anything.
+func (c *container) Alive() bool {
 	raw, err := c.conn.SyscallConn()
 	if err != nil {
 		return false
@@ -158,10 +143,50 @@ func (c *container) alive() bool {
 	return err == nil && alive
 }
 
-// kill ends every process of the sandbox at once: the kernel kills a process
-// namespace with its first process. The pid cannot be another's, since this
-// process is its parent and has not waited for it.
-func (c *container) kill() {
+// Run implements local.Instance.
+func (c *container) Run(ctx context.Context, run pool.Run, sink pool.Sink) (pool.Outcome, error) {
+	outcome, err := remote.Run(ctx, c.wire, "", run, sink)
+	var failure *wire.Failure
+	var invalid *pool.InvalidError
+	if err == nil || errors.As(err, &failure) || errors.As(err, &invalid) {
+		return outcome, err
+	}
+	return pool.Outcome{}, fmt.Errorf("%w: %w", pool.ErrSandboxLost, err)
+}
+
+// SetMemory implements local.Instance.
+func (c *container) SetMemory(limit int64) error { return c.cgroup.setMemory(limit) }
+
+// OOMKills implements local.Instance.
+func (c *container) OOMKills() int64 { return c.cgroup.oomKills() }
+
+// Deprioritize implements local.Instance.
+func (c *container) Deprioritize() error { return c.cgroup.setShares(sharesLong) }
+
+// EndProgram implements local.Instance. Without a cgroup there is nothing to
+// find the program's processes by: the runner goes with them.
+func (c *container) EndProgram(ctx context.Context) (bool, error) {
+	if !c.backend.host.Cgroups {
+		c.Kill()
+		return true, nil
+	}
+	c.mu.Lock()
+	runner := c.pid
+	c.mu.Unlock()
+	ended, err := c.cgroup.killAllBut(ctx, runner)
+	if err != nil {
+		return ended, fmt.Errorf("ending the program of sandbox %s: %w", c.name, err)
+	}
+	return ended, nil
+}
+
+// Kill implements local.Instance. The kernel kills a process namespace with
+// its first process, but only once that one has run: the others may keep it
+// from it, and so each of them is killed.
+func (c *container) Kill() {
+	c.cgroup.kill()
+	c.mu.Lock()
+	defer c.mu.Unlock()
 	if c.pid > 0 {
 		_ = unix.Kill(c.pid, unix.SIGKILL)
 	}
@@ -170,54 +195,74 @@ func (c *container) kill() {
 	}
 }
 
-// destroy removes everything of a sandbox. It can be called again when it
-// failed.
-func (m *containers) destroy(ctx context.Context, c *container) error {
-	c.kill()
-	if c.pid > 0 {
-		if err := reap(ctx, c.pid); err != nil {
-			return fmt.Errorf("destroying sandbox %s: %w", c.name, err)
-		}
-		c.pid = 0
-	}
-	if isDir(filepath.Join(m.runc.Root, c.name)) {
-		err := m.runc.Delete(ctx, c.name, nil)
-		if err != nil { // there is less or more of it than of a container that has ended
-			err = m.runc.Delete(ctx, c.name, &gorunc.DeleteOpts{Force: true})
-		}
-		if err != nil {
-			return fmt.Errorf("destroying sandbox %s: %w", c.name, err)
-		}
-	}
-	if err := os.RemoveAll(m.bundle(c.name)); err != nil {
+// Destroy implements local.Instance.
+func (c *container) Destroy(ctx context.Context) error {
+	c.Kill()
+	if err := c.remove(ctx); err != nil {
 		return fmt.Errorf("destroying sandbox %s: %w", c.name, err)
 	}
-	if c.slot >= 0 {
-		m.slots <- c.slot
-		c.slot = -1
-	}
+	c.backend.release(c)
 	return nil
 }
 
-// reap waits for a killed child, which runc made one of this process by
-// ending before it (see adoptOrphans).
-func reap(ctx context.Context, pid int) error {
+func (c *container) remove(ctx context.Context) error {
+	if err := c.cgroup.empty(ctx); err != nil {
+		return err
+	}
+	if err := c.reap(ctx); err != nil {
+		return err
+	}
+	b := c.backend
+	if isDir(filepath.Join(b.runc.Root, c.name)) {
+		err := b.runc.Delete(ctx, c.name, nil)
+		if err != nil { // there is less or more of it than of a container that has ended
+			err = b.runc.Delete(ctx, c.name, &gorunc.DeleteOpts{Force: true})
+		}
+		if err != nil {
+			return err
+		}
+	}
+	// runc may have been killed before it knew of its container.
+	if err := c.cgroup.remove(ctx); err != nil {
+		return err
+	}
+	return os.RemoveAll(b.bundle(c.name))
+}
+
+// reap waits for the runner, which runc made a child of this process by ending
+// before it (see adoptOrphans).
+func (c *container) reap(ctx context.Context) error {
 	for {
-		got, err := unix.Wait4(pid, nil, unix.WNOHANG, nil)
-		switch {
-		case errors.Is(err, unix.EINTR):
-			continue
-		case errors.Is(err, unix.ECHILD) || got == pid:
-			return nil
-		case err != nil:
-			return fmt.Errorf("waiting for process %d: %w", pid, err)
+		done, err := c.reaped()
+		if done || err != nil {
+			return err
 		}
 		select {
 		case <-ctx.Done():
-			return fmt.Errorf("waiting for process %d: %w", pid, context.Cause(ctx))
+			return fmt.Errorf("waiting for the runner: %w", context.Cause(ctx))
 		case <-time.After(time.Millisecond):
 		}
 	}
+}
+
+// reaped reports whether the runner has ended.
+func (c *container) reaped() (bool, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.pid == 0 {
+		return true, nil
+	}
+	got, err := unix.Wait4(c.pid, nil, unix.WNOHANG, nil)
+	switch {
+	case errors.Is(err, unix.EINTR):
+		return false, nil
+	case errors.Is(err, unix.ECHILD), got == c.pid:
+		c.pid = 0
+		return true, nil
+	case err != nil:
+		return false, fmt.Errorf("waiting for process %d: %w", c.pid, err)
+	}
+	return false, nil
 }
 
 // adoptOrphans makes this process the parent of what its descendants leave

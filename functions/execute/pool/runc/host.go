@@ -26,23 +26,28 @@ type Host struct {
 	Cgroups, Unified bool
 	// SwapLimit says that the kernel bounds the swap of cgroups.
 	SwapLimit bool
+	// cgroups is cgroupMount, or a folder like it in a test.
+	cgroups string
 	// subUIDs and subGIDs are the caller's own id and its subordinate ids,
 	// for use without root.
 	subUIDs, subGIDs []ocispec.LinuxIDMapping
 }
 
-const cgroupRoot = "/sys/fs/cgroup"
+// cgroupMount is where the hierarchies of cgroups are mounted.
+const cgroupMount = "/sys/fs/cgroup"
+
+func (h Host) cgroupRoot() string { return cmp.Or(h.cgroups, cgroupMount) }
 
 // DetectHost looks at this machine.
 func DetectHost() (Host, error) {
 	h := Host{Root: os.Geteuid() == 0}
 	var fs unix.Statfs_t
-	if err := unix.Statfs(cgroupRoot, &fs); err == nil {
+	if err := unix.Statfs(cgroupMount, &fs); err == nil {
 		h.Unified = fs.Type == unix.CGROUP2_SUPER_MAGIC
 	}
 	if h.Root {
-		h.Cgroups = h.Unified || isDir(filepath.Join(cgroupRoot, "memory"))
-		h.SwapLimit = h.Unified || exists(filepath.Join(cgroupRoot, "memory", memorySwap))
+		h.Cgroups = h.Unified || isDir(filepath.Join(cgroupMount, "memory"))
+		h.SwapLimit = h.Unified || exists(filepath.Join(cgroupMount, "memory", memorySwap))
 		return h, nil
 	}
 	me, err := user.Current()

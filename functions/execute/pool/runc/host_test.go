@@ -7,6 +7,8 @@ import (
 
 	"github.com/moby/sys/mountinfo"
 	"golang.org/x/sys/unix"
+
+	"github.com/preheat-dev/preheat/functions/execute/pool/local"
 )
 
 func TestSafeVersionsOfRunc(t *testing.T) {
@@ -24,7 +26,7 @@ func TestSafeVersionsOfRunc(t *testing.T) {
 func TestNoSwap(t *testing.T) {
 	c := Config{StateDir: "/run/x", Limits: SandboxLimits{Memory: 512 << 20, CPUs: 1}}
 	for _, limited := range []bool{true, false} {
-		s, err := c.Spec(Host{Root: true, Cgroups: true, SwapLimit: limited}, Image{}, PoolConfig{}, "s", 0)
+		s, err := c.Spec(Host{Root: true, Cgroups: true, SwapLimit: limited}, Image{}, local.PoolConfig{}, "s", 0)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -5,10 +5,11 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/moby/profiles/seccomp"
 	ocispec "github.com/opencontainers/runtime-spec/specs-go"
+
+	"github.com/preheat-dev/preheat/functions/execute/pool/local"
 )
 
 const (
@@ -22,11 +23,10 @@ const (
 	// that are being made, and last to programs that run for long: a hostile
 	// one cannot keep others from starting.
 	sharesWarm, sharesWarming, sharesLong = 1024, 512, 128
-	longAfter                             = 500 * time.Millisecond
 )
 
 // Spec returns the OCI configuration of one sandbox.
-func (c *Config) Spec(h Host, im Image, p PoolConfig, name string, slot int) (*ocispec.Spec, error) {
+func (c *Config) Spec(h Host, im Image, p local.PoolConfig, name string, slot int) (*ocispec.Spec, error) {
 	s := &ocispec.Spec{
 		Version:  ocispec.Version,
 		Hostname: "sandbox",
@@ -87,7 +87,7 @@ func (c *Config) resources(h Host) *ocispec.LinuxResources {
 
 // environment is what the runner starts with: the image's environment and the
 // runner's settings.
-func (c *Config) environment(im Image, p PoolConfig) []string {
+func (c *Config) environment(im Image, p local.PoolConfig) []string {
 	return append(slices.Clone(im.Env),
 		"USER=sandbox", "LOGNAME=sandbox",
 		"PREHEAT_RUNNER_WARM="+strings.Join(p.Warm, ","),

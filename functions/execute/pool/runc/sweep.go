@@ -4,13 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
-	"strconv"
-	"strings"
-	"time"
 
 	gorunc "github.com/containerd/go-runc"
 	"github.com/moby/sys/mountinfo"
@@ -71,7 +67,9 @@ func sweep(ctx context.Context, runc *gorunc.Runc, stateDir string, h Host) erro
 		_ = runc.Delete(ctx, e.Name(), &gorunc.DeleteOpts{Force: true})
 	}
 	if h.Cgroups {
-		if err := removeCgroups(stateDir, h.Unified); err != nil {
+		ctx, cancel := context.WithTimeout(ctx, cgroupTimeout)
+		defer cancel()
+		if err := removeCgroups(ctx, stateDir, h); err != nil {
 			return fmt.Errorf("sweeping cgroups: %w", err)
 		}
 	}
@@ -108,27 +106,4 @@ func unmountBelow(dir string) error {
 		}
 	}
 	return nil
-}
-
-// removeEmptied removes a cgroup whose processes it kills first.
-func removeEmptied(dir string) error {
-	const patience = 10 * time.Second
-	for end := time.Now().Add(patience); ; time.Sleep(5 * time.Millisecond) {
-		err := os.Remove(dir)
-		switch {
-		case err == nil || errors.Is(err, fs.ErrNotExist):
-			return nil
-		case time.Now().After(end):
-			return fmt.Errorf("cgroup %s does not become empty: %w", dir, err)
-		}
-		text, err := os.ReadFile(filepath.Join(dir, "cgroup.procs"))
-		if err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return err
-		}
-		for _, field := range strings.Fields(string(text)) {
-			if pid, err := strconv.Atoi(field); err == nil && pid > 0 {
-				_ = unix.Kill(pid, unix.SIGKILL)
-			}
-		}
-	}
 }

@@ -1,4 +1,4 @@
-package runc
+package local
 
 import (
 	"github.com/prometheus/client_golang/prometheus"
@@ -33,7 +33,7 @@ func NewMetrics(r prometheus.Registerer) *Metrics {
 		desired: gauge("preheat_pool_desired", "Warm sandboxes that the pool aims at."),
 		waiting: gauge("preheat_pool_waiting", "Claims that wait for a sandbox."),
 		misses:  counter("preheat_pool_misses_total", "Claims that found no warm sandbox."),
-		leaks:   counter("preheat_pool_leaks_total", "Sandboxes that could not be removed."),
+		leaks:   counter("preheat_pool_leaks_total", "Sandboxes whose removal has failed several times and goes on."),
 		refill: prometheus.NewHistogramVec(prometheus.HistogramOpts{
 			Name: "preheat_refill_seconds", Help: "Time to make a sandbox warm.", Buckets: prometheus.ExponentialBuckets(0.01, 2, 12),
 		}, []string{"pool"}),

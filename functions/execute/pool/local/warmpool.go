@@ -1,9 +1,10 @@
-package runc
+package local
 
 import (
 	"cmp"
 	"context"
 	"crypto/rand"
+	"errors"
 	"slices"
 	"strings"
 	"time"
@@ -11,9 +12,6 @@ import (
 	"github.com/preheat-dev/preheat/api/execution"
 	"github.com/preheat-dev/preheat/internal/plan"
 )
-
-// destroyTimeout bounds one try to remove a sandbox.
-const destroyTimeout = 30 * time.Second
 
 // warmPool is the state of one pool, under Pool.mu.
 type warmPool struct {
@@ -70,10 +68,7 @@ func (p *Pool) stepPool(wp *warmPool) {
 	for range do.Create {
 		p.create(wp)
 	}
-	if wp.timer != nil {
-		wp.timer.Stop()
-		wp.timer = nil
-	}
+	wp.stopTimer()
 	if !do.Wake.IsZero() {
 		wp.timer = time.AfterFunc(do.Wake.Sub(now), func() {
 			p.mu.Lock()
@@ -93,6 +88,13 @@ func (wp *warmPool) bind(b plan.Binding) {
 	w.got <- s
 }
 
+func (wp *warmPool) stopTimer() {
+	if wp.timer != nil {
+		wp.timer.Stop()
+		wp.timer = nil
+	}
+}
+
 // create begins to make a sandbox. mu is held.
 func (p *Pool) create(wp *warmPool) {
 	now := time.Now()
@@ -101,28 +103,47 @@ func (p *Pool) create(wp *warmPool) {
 	wp.sandboxes[name] = s
 	p.work.Go(func() {
 		ctx, cancel := context.WithTimeout(p.ctx, p.config.WarmTimeout)
-		c, err := p.containers.create(ctx, wp.config, name)
-		cancel()
+		defer cancel()
+		instance, err := p.backend.Create(ctx, wp.config, name)
 		p.mu.Lock()
 		defer p.mu.Unlock()
-		switch {
-		case err != nil:
-			if p.ctx.Err() == nil {
-				p.log.Error("A sandbox could not be made", "pool", wp.config.Name, "error", err)
-			}
-			delete(wp.sandboxes, name)
-			wp.state.Backoff = wp.state.Backoff.Failed("", plan.Problem{Reason: "CreateFailed", Message: err.Error()}, time.Now())
-		case s.planned.Ending:
-			s.container = c
-			s.destroy(p)
-		default:
-			s.container = c
-			s.planned.Phase = plan.Warm
-			wp.served = true
-			p.metrics.refill.WithLabelValues(wp.config.Name).Observe(time.Since(now).Seconds())
-		}
+		p.created(s, instance, err)
 		p.step()
 	})
+}
+
+// created takes what the backend has made for s. mu is held.
+func (p *Pool) created(s *sandbox, instance Instance, err error) {
+	s.instance = instance
+	switch {
+	case err != nil:
+		p.creationFailed(s, err)
+	case s.planned.Ending:
+		s.destroy(p)
+	default:
+		s.planned.Phase = plan.Warm
+		s.pool.served = true
+		p.metrics.refill.WithLabelValues(s.Pool()).Observe(time.Since(s.planned.Created).Seconds())
+	}
+}
+
+// creationFailed counts the failure. What is left of the sandbox is destroyed
+// like any other; it counts until then. mu is held.
+func (p *Pool) creationFailed(s *sandbox, err error) {
+	if p.ctx.Err() == nil {
+		p.log.Error("A sandbox could not be made", "pool", s.Pool(), "error", err)
+	}
+	problem := plan.Problem{Reason: "CreateFailed", Message: err.Error()}
+	if errors.Is(err, ErrNoCapacity) {
+		problem.Reason = plan.ReasonAtLimit
+	}
+	s.pool.state.Backoff = s.pool.state.Backoff.Failed("", problem, time.Now())
+	if s.instance == nil {
+		delete(s.pool.sandboxes, s.Name())
+		return
+	}
+	s.planned.Ending = true
+	s.destroy(p)
 }
 
 // suffix is what makes a sandbox's name its own: 40 random bits.
@@ -137,7 +158,7 @@ func (wp *warmPool) warmest() *sandbox {
 			latest = s
 		}
 	}
-	if latest != nil && !latest.container.alive() {
+	if latest != nil && !latest.instance.Alive() {
 		latest.planned.Phase = plan.Failed
 		return wp.warmest()
 	}
@@ -147,7 +168,7 @@ func (wp *warmPool) warmest() *sandbox {
 // findDead marks the warm sandboxes that have ended.
 func (wp *warmPool) findDead() {
 	for _, s := range wp.sandboxes {
-		if s.planned.Phase == plan.Warm && !s.planned.Ending && !s.container.alive() {
+		if s.planned.Phase == plan.Warm && !s.planned.Ending && !s.instance.Alive() {
 			s.planned.Phase = plan.Failed
 		}
 	}

@@ -1,4 +1,9 @@
-package runc
+// Package local keeps warm pools of sandboxes on this machine. It implements
+// pool.Pool over a Backend, which makes the sandboxes.
+//
+// A sandbox counts against its pool's maximum from the moment it is begun until
+// nothing of it is left: destruction goes on until it succeeds (I4, I9).
+package local
 
 import (
 	"context"
@@ -6,7 +11,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"os"
+	"maps"
 	"slices"
 	"sync"
 	"time"
@@ -16,22 +21,29 @@ import (
 	"github.com/preheat-dev/preheat/internal/plan"
 )
 
-// checkEvery is how often warm sandboxes are checked for being alive.
-const checkEvery = time.Second
+const (
+	// checkEvery is how often warm sandboxes are checked for being alive.
+	checkEvery = time.Second
+	// closeTimeout bounds the destruction of sandboxes once the pool closes.
+	closeTimeout = 20 * time.Second
+	// backendGrace is how long a backend may go on after its context's end.
+	backendGrace = 5 * time.Second
+)
 
 // Pool is the warm pools of this machine. Its state changes under mu only;
 // after every change step asks plan what to do and begins to do it.
 type Pool struct {
-	config     Config
-	image      Image
-	containers *containers
-	locked     *os.File
-	log        *slog.Logger
-	metrics    *Metrics
+	config  Config
+	backend Backend
+	log     *slog.Logger
+	metrics *Metrics
 
 	ctx    context.Context // ends with Close
 	cancel context.CancelFunc
-	work   sync.WaitGroup // creations, destructions and the keeper
+	// destroying ends when Close no longer waits for destructions.
+	destroying context.Context
+	giveUp     context.CancelCauseFunc
+	work       sync.WaitGroup // creations, destructions and the keeper
 
 	mu      sync.Mutex
 	pools   []*warmPool
@@ -41,42 +53,15 @@ type Pool struct {
 
 var _ pool.Pool = (*Pool)(nil)
 
-// New removes what an earlier process left, and begins to fill the pools.
-func New(ctx context.Context, c Config, m *Metrics, log *slog.Logger) (*Pool, error) {
+// New begins to fill the pools. Close must be called before the backend is
+// closed.
+func New(c Config, b Backend, m *Metrics, log *slog.Logger) (*Pool, error) {
 	if err := c.Validate(); err != nil {
 		return nil, err
 	}
-	if err := CheckRunc(ctx, c.Runc); err != nil {
-		return nil, err
-	}
-	var err error
-	if c.StateDir, err = makeStateDir(c.StateDir); err != nil {
-		return nil, err
-	}
-	host, err := DetectHost()
-	if err != nil {
-		return nil, err
-	}
-	for _, weakness := range host.Weaker() {
-		log.Warn("Sandboxes are weaker on this machine", "how", weakness)
-	}
-	image, err := LoadImage(c.Image)
-	if err != nil {
-		return nil, err
-	}
-	if err := adoptOrphans(); err != nil {
-		return nil, err
-	}
-	locked, err := lock(c.StateDir)
-	if err != nil {
-		return nil, err
-	}
-	cs := newContainers(c, host, image)
-	if err := sweep(ctx, cs.runc, c.StateDir, host); err != nil {
-		return nil, errors.Join(err, locked.Close())
-	}
-	p := &Pool{config: c, image: image, containers: cs, locked: locked, log: log, metrics: m, changed: make(chan struct{})}
-	p.ctx, p.cancel = context.WithCancel(context.WithoutCancel(ctx))
+	p := &Pool{config: c, backend: b, log: log, metrics: m, changed: make(chan struct{})}
+	p.ctx, p.cancel = context.WithCancel(context.Background())
+	p.destroying, p.giveUp = context.WithCancelCause(context.Background())
 	for _, pc := range c.Pools {
 		p.pools = append(p.pools, &warmPool{config: pc, state: c.state(pc), sandboxes: map[string]*sandbox{}})
 	}
@@ -106,8 +91,11 @@ func (p *Pool) keep() {
 	}
 }
 
-// Close ends every sandbox and waits until nothing of them is left. Sandboxes
-// that are still claimed lose their programs.
+var errClosing = errors.New("the pool does not wait for it any longer")
+
+// Close ends every sandbox and waits until nothing of them is left, for a
+// bounded time. Sandboxes that are still claimed lose their programs. The error
+// names the sandboxes that could not be removed.
 func (p *Pool) Close() error {
 	p.mu.Lock()
 	p.closing = true
@@ -119,15 +107,40 @@ func (p *Pool) Close() error {
 			w.got <- nil
 		}
 		wp.waiting = nil
+		wp.stopTimer()
 	}
 	p.mu.Unlock()
 	p.cancel()
-	p.work.Wait()
-	var problems []error
-	if p.containers.host.Cgroups {
-		problems = append(problems, removeCgroups(p.config.StateDir, p.containers.host.Unified))
+	limit := time.AfterFunc(p.config.WarmTimeout+closeTimeout, func() { p.giveUp(errClosing) })
+	defer limit.Stop()
+	done := make(chan struct{})
+	go func() { // it outlives Close only if the backend does not keep its promise
+		p.work.Wait()
+		close(done)
+	}()
+	select {
+	case <-done:
+	case <-p.destroying.Done():
+		select {
+		case <-done:
+		case <-time.After(backendGrace):
+		}
 	}
-	return errors.Join(append(problems, p.locked.Close())...)
+	p.giveUp(nil)
+	return p.left()
+}
+
+// left is an error that names the sandboxes that exist, if any.
+func (p *Pool) left() error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	var problems []error
+	for _, wp := range p.pools {
+		for _, name := range slices.Sorted(maps.Keys(wp.sandboxes)) {
+			problems = append(problems, fmt.Errorf("sandbox %s could not be removed: %w", name, wp.sandboxes[name].failure))
+		}
+	}
+	return errors.Join(problems...)
 }
 
 // Claim implements pool.Pool.
@@ -270,7 +283,7 @@ func (p *Pool) Languages() []execution.Language {
 			i := slices.IndexFunc(list, func(l execution.Language) bool { return l.Name == name })
 			if i < 0 {
 				i = len(list)
-				list = append(list, execution.Language{Name: name, Version: p.image.Versions[name]})
+				list = append(list, execution.Language{Name: name, Version: p.backend.Version(name)})
 			}
 			list[i].Pools = append(list[i].Pools, pc.Name)
 			list[i].Warm = list[i].Warm || slices.Contains(pc.Warm, name)

@@ -1,0 +1,204 @@
+package local
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/preheat-dev/preheat/api/execution"
+	"github.com/preheat-dev/preheat/functions/execute/pool"
+	"github.com/preheat-dev/preheat/internal/plan"
+)
+
+const (
+	// longAfter is longer than most programs take: one that runs for longer no
+	// longer comes before others.
+	longAfter = 500 * time.Millisecond
+	// limitGrace is how long after its time limit a program may still have
+	// processes before they are ended from outside. The runner, which ends
+	// them at the limit itself, may have been starved by them.
+	limitGrace = time.Second
+	// startTimeout is how long the runner may take to report the start: a
+	// program may have begun, and starved the runner, before that.
+	startTimeout = 3 * time.Second
+	// endTimeout bounds one try to end a program from outside.
+	endTimeout = 3 * time.Second
+	// answerFirst is how long a sandbox outlives its release, so that the answer
+	// is on its way before the processors are busy with what it leaves behind.
+	answerFirst = 3 * time.Millisecond
+)
+
+// sandbox is one sandbox of a pool. planned, failure and the right to destroy
+// the instance are under Pool.mu; a claimed instance is its claimant's to use.
+type sandbox struct {
+	owner    *Pool
+	pool     *warmPool
+	planned  plan.Sandbox
+	instance Instance // nil while warming
+	// failure is why the last try to destroy it failed.
+	failure  error
+	queued   bool
+	released sync.Once
+}
+
+var _ pool.Sandbox = (*sandbox)(nil)
+
+// Name implements pool.Sandbox.
+func (s *sandbox) Name() string { return s.planned.Name }
+
+// Pool implements pool.Sandbox.
+func (s *sandbox) Pool() string { return s.pool.config.Name }
+
+// Queued implements pool.Sandbox.
+func (s *sandbox) Queued() bool { return s.queued }
+
+// claim makes the sandbox somebody's own. mu is held.
+func (s *sandbox) claim() { s.planned.Phase, s.planned.ClaimedAt = plan.Claimed, time.Now() }
+
+// Run implements pool.Sandbox.
+func (s *sandbox) Run(ctx context.Context, run pool.Run, sink pool.Sink) (pool.Outcome, error) {
+	if run.Limits.Memory > 0 {
+		if err := s.instance.SetMemory(run.Limits.Memory); err != nil {
+			return pool.Outcome{}, err
+		}
+	}
+	began := time.Now()
+	started := make(chan struct{})
+	stop := s.watch(ctx, run.Limits.Timeout, started)
+	outcome, err := s.instance.Run(ctx, run, &startSink{Sink: sink, started: started})
+	ended := stop()
+	switch {
+	case err == nil:
+		return atLimit(outcome, ended), nil
+	case !errors.Is(err, pool.ErrSandboxLost):
+		return outcome, err
+	}
+	if kills := s.instance.OOMKills(); kills > 0 {
+		return runnerKilled(kills, time.Since(began)), nil
+	}
+	return pool.Outcome{}, err
+}
+
+// startSink closes a channel when the program has started.
+type startSink struct {
+	pool.Sink
+	started chan struct{}
+	once    sync.Once
+}
+
+// Started implements pool.Sink.
+func (s *startSink) Started() {
+	s.once.Do(func() { close(s.started) })
+	s.Sink.Started()
+}
+
+// watch lowers the priority of a program that runs for long, and ends one that
+// has outlived its limit. It goes on until stop, which reports whether it has
+// ended the program.
+func (s *sandbox) watch(ctx context.Context, limit time.Duration, started <-chan struct{}) (stop func() bool) {
+	ctx, cancel := context.WithCancel(ctx)
+	var ended bool
+	var watching sync.WaitGroup
+	watching.Go(func() {
+		silence := time.NewTimer(startTimeout)
+		defer silence.Stop()
+		select {
+		case <-ctx.Done():
+			return
+		case <-started:
+		case <-silence.C:
+		}
+		if !sleep(ctx, longAfter) {
+			return
+		}
+		if err := s.instance.Deprioritize(); err != nil && ctx.Err() == nil {
+			s.owner.log.Warn("A long program keeps its priority", "sandbox", s.Name(), "error", err)
+		}
+		for pause := limit + limitGrace - longAfter; sleep(ctx, pause); pause = limitGrace {
+			ended = s.endProgram(ctx) || ended
+		}
+	})
+	return func() bool {
+		cancel()
+		watching.Wait()
+		return ended
+	}
+}
+
+// endProgram ends the program from outside, and reports whether there was one.
+func (s *sandbox) endProgram(ctx context.Context) bool {
+	ctx, cancel := context.WithTimeout(ctx, endTimeout)
+	defer cancel()
+	ended, err := s.instance.EndProgram(ctx)
+	if err != nil && !errors.Is(ctx.Err(), context.Canceled) {
+		s.owner.log.Error("A program could not be ended at its time limit", "sandbox", s.Name(), "error", err)
+	}
+	return ended
+}
+
+// sleep waits and reports whether ctx goes on.
+func sleep(ctx context.Context, d time.Duration) bool {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-ctx.Done():
+		return false
+	case <-t.C:
+		return true
+	}
+}
+
+// atLimit is how a program ended that may have been ended from outside, at its
+// time limit: its runner saw no more than that it was killed.
+func atLimit(o pool.Outcome, ended bool) pool.Outcome {
+	if ended && o.Status == execution.StatusFailed && o.ExitCode == 128+int(unix.SIGKILL) {
+		o.Status = execution.StatusTimedOut
+	}
+	return o
+}
+
+// runnerKilled is how a program ended whose runner was killed for memory, and
+// could not say so itself.
+func runnerKilled(kills int64, after time.Duration) pool.Outcome {
+	return pool.Outcome{
+		Status: execution.StatusOutOfMemory, ExitCode: 128 + int(unix.SIGKILL), Signal: "SIGKILL", Run: after,
+		Usage: execution.Usage{OOMKills: kills, WallMS: float64(after.Microseconds()) / 1000},
+		Notes: []string{"the whole sandbox was killed at the memory limit; its files are lost"},
+	}
+}
+
+// Release implements pool.Sandbox. The processes are killed a moment after it;
+// what is left of the sandbox goes in the background.
+func (s *sandbox) Release() {
+	s.released.Do(func() {
+		p := s.owner
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		if p.closing || len(s.pool.waiting) > 0 {
+			s.end(p)
+			p.step()
+			return
+		}
+		p.work.Go(func() {
+			sleep(p.ctx, answerFirst)
+			p.mu.Lock()
+			defer p.mu.Unlock()
+			s.end(p)
+			p.step()
+		})
+	})
+}
+
+// end begins the destruction, once. mu is held.
+func (s *sandbox) end(p *Pool) {
+	if s.planned.Ending {
+		return
+	}
+	s.planned.Ending = true
+	if s.instance != nil {
+		s.destroy(p)
+	} // else create does it, when there is something to destroy
+}
