@@ -56,7 +56,11 @@ func New(ctx context.Context, c Config, log *slog.Logger) (*Backend, error) {
 	}
 	b := newBackend(c, host, image)
 	b.locked = locked
-	if err := sweep(ctx, b.runc, c.StateDir, host); err != nil {
+	err = sweep(ctx, b.runc, c.StateDir, host)
+	if err == nil {
+		err = limitTogether(c.StateDir, host, host.Memory/4*3)
+	}
+	if err != nil {
 		return nil, errors.Join(err, locked.Close())
 	}
 	return b, nil

@@ -2,6 +2,7 @@ package runc
 
 import (
 	"errors"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"slices"
@@ -99,7 +100,7 @@ func TestNoIDRangeIsLeft(t *testing.T) {
 // removed.
 func TestStateFolder(t *testing.T) {
 	b := testBackend(t, `case "$*" in delete*) exit 1;; esac`)
-	if _, err := New(t.Context(), b.config, nil); err == nil || !strings.Contains(err.Error(), "another server uses") {
+	if _, err := New(t.Context(), b.config, slog.New(slog.DiscardHandler)); err == nil || !strings.Contains(err.Error(), "another server uses") {
 		t.Errorf("a second server: %v", err)
 	}
 	for _, dir := range []string{filepath.Join(b.runc.Root, "old"), b.bundle("old")} {

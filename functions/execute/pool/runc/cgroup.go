@@ -52,6 +52,14 @@ func (g cgroup) set(controller, file, value string) error {
 	return nil
 }
 
+// setExisting is set for a file that this kernel may not have.
+func (g cgroup) setExisting(controller, file, value string) error {
+	if err := writeExisting(filepath.Join(g.dir(controller), file), value); err != nil {
+		return fmt.Errorf("setting %s: %w", file, err)
+	}
+	return nil
+}
+
 // memorySwap bounds memory and swap together, on cgroup v1.
 const memorySwap = "memory.memsw.limit_in_bytes"
 
@@ -71,6 +79,26 @@ func (g cgroup) setMemory(limit int64) error {
 	return err
 }
 
+// limitTogether bounds what the memory of all sandboxes may be together, in
+// bytes: the sum of their own limits may be more than the machine has.
+func limitTogether(stateDir string, h Host, limit int64) error {
+	g := cgroup{path: cgroupParent(stateDir), host: h}
+	if !h.Cgroups {
+		return nil
+	}
+	file := "memory.limit_in_bytes"
+	if h.Unified {
+		file = "memory.max"
+	}
+	if err := os.MkdirAll(g.dir("memory"), 0o755); err != nil {
+		return fmt.Errorf("limiting the memory of all sandboxes: %w", err)
+	}
+	if err := g.setExisting("memory", file, strconv.FormatInt(limit, 10)); err != nil {
+		return fmt.Errorf("limiting the memory of all sandboxes: %w", err)
+	}
+	return nil
+}
+
 // setShares changes the share of the processors, in cpu.shares.
 func (g cgroup) setShares(shares uint64) error {
 	switch {
@@ -80,6 +108,23 @@ func (g cgroup) setShares(shares uint64) error {
 		return g.set("", "cpu.weight", strconv.FormatUint(cgroups.ConvertCPUSharesToCgroupV2Value(shares), 10))
 	}
 	return g.set("cpu", "cpu.shares", strconv.FormatUint(shares, 10))
+}
+
+// socketMemory bounds what TCP and UDP hold of sockets that nobody reads, in
+// bytes. On cgroup v2 the limit of all memory does; v1 counts it only where it
+// has a limit of its own, which the OCI configuration cannot set.
+const socketMemory = 32 << 20
+
+// limitSockets must be called before the program runs.
+func (g cgroup) limitSockets() error {
+	if !g.host.Cgroups || g.host.Unified {
+		return nil
+	}
+	err := g.setExisting("memory", "memory.kmem.tcp.limit_in_bytes", strconv.Itoa(socketMemory))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil // a kernel that does not count it
+	}
+	return err
 }
 
 // oomKills is how many processes were killed for memory, seen from outside: the

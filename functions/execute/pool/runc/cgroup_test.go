@@ -105,3 +105,22 @@ func TestEmptyCgroups(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+func TestMemoryOfAllSandboxes(t *testing.T) {
+	for unified, file := range map[bool]string{false: "memory.limit_in_bytes", true: "memory.max"} {
+		g := fakeCgroup(t, unified, "")
+		g.path = cgroupParent("/state")
+		if err := limitTogether("/state", g.host, 1<<30); err == nil {
+			t.Errorf("unified %v: a limit that is not there was set", unified)
+		}
+		if err := os.WriteFile(filepath.Join(g.dir("memory"), file), nil, 0o644); err != nil {
+			t.Fatal(err)
+		}
+		if err := limitTogether("/state", g.host, 1<<30); err != nil {
+			t.Error(err)
+		}
+		if got := content(t, g, "memory", file); got != "1073741824" {
+			t.Errorf("unified %v: the limit is %q", unified, got)
+		}
+	}
+}

@@ -64,7 +64,7 @@ func (c *container) start(ctx context.Context, p local.PoolConfig) error {
 		err = c.wire.Ready(ctx)
 	}
 	if err == nil {
-		err = c.cgroup.setShares(sharesWarm)
+		err = errors.Join(c.cgroup.setShares(sharesWarm), c.cgroup.limitSockets())
 	}
 	if err != nil {
 		return errors.Join(err, lastLines(log))

@@ -60,7 +60,9 @@ func testBackend(t *testing.T, script string) *Backend {
 	if err != nil {
 		t.Fatal(err)
 	}
+	host := b.host
 	t.Cleanup(func() {
+		b.host = host
 		if err := b.Close(); err != nil {
 			t.Error(err)
 		}

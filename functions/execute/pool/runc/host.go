@@ -26,6 +26,10 @@ type Host struct {
 	Cgroups, Unified bool
 	// SwapLimit says that the kernel bounds the swap of cgroups.
 	SwapLimit bool
+	// Memory is the machine's, in bytes.
+	Memory int64
+	// Resource says that this process has CAP_SYS_RESOURCE.
+	Resource bool
 	// cgroups is cgroupMount, or a folder like it in a test.
 	cgroups string
 	// subUIDs and subGIDs are the caller's own id and its subordinate ids,
@@ -45,7 +49,16 @@ func DetectHost() (Host, error) {
 	if err := unix.Statfs(cgroupMount, &fs); err == nil {
 		h.Unified = fs.Type == unix.CGROUP2_SUPER_MAGIC
 	}
+	var info unix.Sysinfo_t
+	if err := unix.Sysinfo(&info); err != nil {
+		return Host{}, fmt.Errorf("looking up the machine's memory: %w", err)
+	}
+	h.Memory = int64(info.Totalram) * int64(info.Unit)
 	if h.Root {
+		var err error
+		if h.Resource, err = hasCapability(unix.CAP_SYS_RESOURCE); err != nil {
+			return Host{}, err
+		}
 		h.Cgroups = h.Unified || isDir(filepath.Join(cgroupMount, "memory"))
 		h.SwapLimit = h.Unified || exists(filepath.Join(cgroupMount, "memory", memorySwap))
 		return h, nil
@@ -57,6 +70,15 @@ func DetectHost() (Host, error) {
 	h.subUIDs = ownIDs("/etc/subuid", me.Username, os.Getuid())
 	h.subGIDs = ownIDs("/etc/subgid", me.Username, os.Getgid())
 	return h, nil
+}
+
+// hasCapability reports whether this process has a capability now.
+func hasCapability(number int) (bool, error) {
+	var sets [2]unix.CapUserData
+	if err := unix.Capget(&unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}, &sets[0]); err != nil {
+		return false, fmt.Errorf("looking up capabilities: %w", err)
+	}
+	return sets[number/32].Effective&(1<<(number%32)) != 0, nil
 }
 
 // Weaker lists, a sentence each, in what a sandbox on this machine is weaker
@@ -71,6 +93,9 @@ func (h Host) Weaker() []string {
 	}
 	if !h.Cgroups {
 		list = append(list, "Without cgroups nothing limits a sandbox's memory, processors and processes, and memory kills cannot be told from others.")
+	}
+	if h.Root && !h.Resource {
+		list = append(list, "Without CAP_SYS_RESOURCE a program may give itself the server's place in the order in which the kernel kills when memory is used up.")
 	}
 	if h.Cgroups && !h.SwapLimit {
 		list = append(list, "Without swap accounting (swapaccount=1) a sandbox that is at its memory limit may go on in the host's swap.")
@@ -94,6 +119,16 @@ func (h Host) user() uint32 {
 		return 0 // the only one there is
 	}
 	return sandboxUser
+}
+
+// oomScore is the runner's, and the least that a program may give itself where
+// this process has CAP_SYS_RESOURCE (proc_pid_oom_score_adj(5)).
+func (h Host) oomScore() *int {
+	if !h.Root {
+		return nil
+	}
+	score := runnerOOMScore
+	return &score
 }
 
 // ownIDs maps the sandbox's root to the caller and the ids from 1 on to its

@@ -19,6 +19,13 @@ const (
 	// the first descriptor after the standard ones.
 	connectionFD = 3
 	cpuPeriod    = 100_000 // microseconds
+	// maxPending bounds signals that are queued, and timers.
+	maxPending = 256
+	// maxTerminals bounds pseudo-terminals, of which a machine has 4,096.
+	maxTerminals = 32
+	// runnerOOMScore makes the kernel, when the machine's memory is used up,
+	// kill sandboxes before the server and before the machine's own programs.
+	runnerOOMScore = 500
 	// The processors go to programs that have just begun, then to sandboxes
 	// that are being made, and last to programs that run for long: a hostile
 	// one cannot keep others from starting.
@@ -41,7 +48,11 @@ func (c *Config) Spec(h Host, im Image, p local.PoolConfig, name string, slot in
 			Rlimits: []ocispec.POSIXRlimit{
 				{Type: "RLIMIT_CORE"},
 				{Type: "RLIMIT_NOFILE", Soft: c.Limits.OpenFiles, Hard: c.Limits.OpenFiles},
+				// Both are counted for the user who made the sandbox, too: for root.
+				{Type: "RLIMIT_SIGPENDING", Soft: maxPending, Hard: maxPending},
+				{Type: "RLIMIT_MSGQUEUE"},
 			},
+			OOMScoreAdj: h.oomScore(),
 		},
 		Mounts: c.mounts(h),
 		Linux: &ocispec.Linux{
@@ -54,6 +65,8 @@ func (c *Config) Spec(h Host, im Image, p local.PoolConfig, name string, slot in
 			MaskedPaths: []string{
 				"/proc/acpi", "/proc/asound", "/proc/kcore", "/proc/keys", "/proc/latency_stats", "/proc/timer_list",
 				"/proc/timer_stats", "/proc/sched_debug", "/proc/scsi", "/sys/firmware", "/sys/devices/virtual/powercap",
+				// What the machine is and does.
+				"/proc/cmdline", "/proc/config.gz", "/proc/interrupts", "/proc/diskstats", "/proc/pressure",
 			},
 			ReadonlyPaths: []string{"/proc/bus", "/proc/fs", "/proc/irq", "/proc/sys", "/proc/sysrq-trigger"},
 		},
@@ -107,7 +120,7 @@ func (c *Config) mounts(h Host) []ocispec.Mount {
 	mounts := []ocispec.Mount{
 		{Destination: "/proc", Type: "proc", Source: "proc", Options: safe},
 		{Destination: "/dev", Type: "tmpfs", Source: "tmpfs", Options: []string{"nosuid", "noexec", "mode=755", "size=65536"}},
-		{Destination: "/dev/pts", Type: "devpts", Source: "devpts", Options: []string{"nosuid", "noexec", "newinstance", "ptmxmode=0666", "mode=0620"}},
+		{Destination: "/dev/pts", Type: "devpts", Source: "devpts", Options: []string{"nosuid", "noexec", "newinstance", "ptmxmode=0666", "mode=0620", fmt.Sprintf("max=%d", maxTerminals)}},
 		folder("/dev/shm", "1777", 0, c.Limits.Tmpfs, "noexec"),
 		{Destination: "/sys", Type: "sysfs", Source: "sysfs", Options: append([]string{"ro"}, safe...)},
 		folder("/tmp", "1777", 0, c.Limits.Tmpfs),
@@ -121,19 +134,4 @@ func (c *Config) mounts(h Host) []ocispec.Mount {
 		})
 	}
 	return mounts
-}
-
-// tighten takes from Docker's default profile what programs in a sandbox have
-// no use for: tracing other processes and reading their memory, and the system
-// calls of other architectures, which also halves the time to make a sandbox.
-func tighten(filter *ocispec.LinuxSeccomp) *ocispec.LinuxSeccomp {
-	refused := []string{"ptrace", "process_vm_readv", "process_vm_writev", "process_madvise", "kcmp", "pidfd_getfd"}
-	for i := range filter.Syscalls {
-		filter.Syscalls[i].Names = slices.DeleteFunc(filter.Syscalls[i].Names, func(name string) bool {
-			return slices.Contains(refused, name)
-		})
-	}
-	filter.Architectures = filter.Architectures[:min(1, len(filter.Architectures))]
-	filter.Syscalls = slices.DeleteFunc(filter.Syscalls, func(s ocispec.LinuxSyscall) bool { return len(s.Names) == 0 })
-	return filter
 }
