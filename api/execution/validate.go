@@ -21,6 +21,7 @@ const (
 	maxStrings = 1 << 20
 	maxPath    = 1024
 	maxName    = 255
+	maxFolders = 32 // above a file; the runner goes no deeper
 )
 
 // Program is a valid Request with everything filled in and decoded.
@@ -193,6 +194,8 @@ func checkPath(p string, seen map[string]bool) string {
 		return "The path is empty."
 	case len(p) > maxPath:
 		return fmt.Sprintf("The path has more than %d bytes.", maxPath)
+	case strings.Count(p, "/") > maxFolders:
+		return fmt.Sprintf("The file is more than %d folders deep.", maxFolders)
 	case strings.ContainsRune(p, 0) || !utf8.ValidString(p):
 		return "The path has NUL or is not UTF-8."
 	case path.IsAbs(p):
