@@ -15,7 +15,7 @@ export const excusePrompt =
   'Write Python code that generates a random excuse for being late to a meeting';
 
 /** Starts Debian's Chromium. */
-export function launch() {
+export function launch(more = []) {
   return chromium.launch({
     executablePath: process.env.CHROMIUM ?? '/usr/bin/chromium',
     // Chromium's own sandbox does not work for root.
@@ -27,6 +27,7 @@ export function launch() {
       '--disable-background-networking',
       '--disable-component-update',
       '--disable-sync',
+      ...more,
     ],
   });
 }

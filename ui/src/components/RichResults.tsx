@@ -1,7 +1,10 @@
-import { useState } from 'react';
+import { lazy, Suspense, useState } from 'react';
 import type { RichResult } from '../api/types';
 import { formatBytes } from '../format';
 import classes from './RichResults.module.css';
+
+// The sanitiser is code that most runs do not need.
+const HtmlFrame = lazy(() => import('./HtmlFrame').then((m) => ({ default: m.HtmlFrame })));
 
 export function RichResults({ results }: { results: RichResult[] }) {
   if (results.length === 0) return null;
@@ -25,7 +28,11 @@ function ResultView({ result, number }: { result: RichResult; number: number }) 
       // As an image an SVG can neither run scripts nor fetch anything.
       return <Picture src={svgURL(result.data)} number={number} />;
     case 'text/html':
-      return <HtmlFrame html={result.data} number={number} />;
+      return (
+        <Suspense fallback={null}>
+          <HtmlFrame html={result.data} number={number} />
+        </Suspense>
+      );
     case 'application/json':
       return <pre className={classes.text}>{prettyJSON(result.data)}</pre>;
   }
@@ -61,43 +68,6 @@ function svgURL(data: string): string {
   return data.trimStart().startsWith('<')
     ? `data:image/svg+xml;charset=utf-8,${encodeURIComponent(data)}`
     : `data:image/svg+xml;base64,${data}`;
-}
-
-const framePolicy = "default-src 'none'; style-src 'unsafe-inline'; img-src data:";
-
-const frameStyle = `
-  :root { color-scheme: light; }
-  body { margin: 12px; font: 14px/1.5 system-ui, sans-serif; color: #211d19; background: #fff; }
-  table { border-collapse: collapse; border: 0; font-variant-numeric: tabular-nums; }
-  th, td { padding: 4px 12px; text-align: right; border: 0; border-bottom: 1px solid #e4dfd7; }
-  th { font-weight: 600; }
-`;
-
-const tallestFrame = 480;
-
-/**
- * HTML that a program made. The frame runs no scripts and loads nothing; it
- * shares the page's origin only so that its height can be read, which without
- * scripts gives it nothing.
- */
-function HtmlFrame({ html, number }: { html: string; number: number }) {
-  const [height, setHeight] = useState(120);
-  const source =
-    `<!doctype html><meta http-equiv="Content-Security-Policy" content="${framePolicy}">` +
-    `<style>${frameStyle}</style><body>${html}`;
-  return (
-    <iframe
-      className={classes.frame}
-      title={`Result ${number} as HTML`}
-      sandbox="allow-same-origin"
-      srcDoc={source}
-      style={{ height }}
-      onLoad={(e) => {
-        const root = e.currentTarget.contentDocument?.documentElement;
-        if (root) setHeight(Math.min(tallestFrame, root.scrollHeight + 2));
-      }}
-    />
-  );
 }
 
 function prettyJSON(data: string): string {
