@@ -13,6 +13,8 @@ import { runnable } from '../api/catalog';
 import { useCopy } from '../hooks/useCopy';
 import { useRun, useServices } from '../hooks/services';
 import { highlight } from '../markdown/highlight';
+import { Revealed } from '../text/Revealed';
+import { revealTree } from '../text/tree';
 import { CodeEditor, type Draft } from './CodeEditor';
 import classes from './CodeBlock.module.css';
 import { RunPanel } from './RunPanel';
@@ -48,7 +50,7 @@ export const CodeBlock = memo(function CodeBlock({ runKey, code, word, closed }:
     <figure className={classes.block} data-closed={closed}>
       <figcaption className={classes.bar}>
         <span className={classes.language}>
-          {language?.name ?? word ?? 'text'}
+          <Revealed text={language?.name ?? word ?? 'text'} />
           {draft && <span className={classes.edited}> · edited here</span>}
         </span>
         {closed && (
@@ -104,7 +106,11 @@ export const CodeBlock = memo(function CodeBlock({ runKey, code, word, closed }:
 const Code = memo(function Code({ code, word }: { code: string; word: string | undefined }) {
   const content = useMemo(() => {
     const tree = highlight(code, word);
-    return tree ? toJsxRuntime(tree, { Fragment, jsx, jsxs }) : code;
+    return tree ? (
+      toJsxRuntime(revealTree(tree), { Fragment, jsx, jsxs })
+    ) : (
+      <Revealed text={code} />
+    );
   }, [code, word]);
   return (
     <pre className={classes.code} tabIndex={0} aria-label={`${word ?? 'Plain'} code`}>

@@ -1,5 +1,6 @@
 import { IconAlertCircle } from '@tabler/icons-react';
 import { describe, type Failure } from '../api/http';
+import { Revealed } from '../text/Revealed';
 import classes from './FailureNote.module.css';
 
 interface Props {
@@ -14,7 +15,9 @@ export function FailureNote({ failure, title, onRetry }: Props) {
       <IconAlertCircle size={18} stroke={1.7} aria-hidden />
       <div>
         <strong className={classes.title}>{title}</strong>
-        <p className={classes.text}>{sentence(failure)}</p>
+        <p className={classes.text}>
+          <Revealed text={sentence(failure)} />
+        </p>
         {onRetry && (
           <button type="button" className={classes.retry} onClick={onRetry}>
             Try again

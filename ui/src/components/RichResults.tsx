@@ -1,6 +1,7 @@
 import { lazy, Suspense, useState } from 'react';
 import type { RichResult } from '../api/types';
 import { formatBytes } from '../format';
+import { Revealed } from '../text/Revealed';
 import classes from './RichResults.module.css';
 
 // The sanitiser is code that most runs do not need.
@@ -34,12 +35,22 @@ function ResultView({ result, number }: { result: RichResult; number: number }) 
         </Suspense>
       );
     case 'application/json':
-      return <pre className={classes.text}>{prettyJSON(result.data)}</pre>;
+      return (
+        <pre className={classes.text}>
+          <Revealed text={prettyJSON(result.data)} />
+        </pre>
+      );
   }
-  if (result.mime.startsWith('text/')) return <pre className={classes.text}>{result.data}</pre>;
+  if (result.mime.startsWith('text/'))
+    return (
+      <pre className={classes.text}>
+        <Revealed text={result.data} />
+      </pre>
+    );
   return (
     <p className={classes.unknown}>
-      A result of type {result.mime} ({formatBytes(result.data.length)}) that the page cannot show.
+      A result of type <Revealed text={result.mime} /> ({formatBytes(result.data.length)}) that the
+      page cannot show.
     </p>
   );
 }

@@ -14,6 +14,7 @@ import { isEmpty, plainText } from '../run/output';
 import { blocks } from '../run/rows';
 import { type RunState, type Summary, summarize, type Tone } from '../run/state';
 import type { Run } from '../run/store';
+import { Name, Revealed } from '../text/Revealed';
 import { Artifacts } from './Artifacts';
 import { downloadText } from './download';
 import { OutputView } from './OutputView';
@@ -84,7 +85,9 @@ function StatusBar({ run, summary }: { run: Run; summary: Summary }) {
       {state.sandbox && (
         <span className={classes.sandbox} title="The sandbox that ran it, and only it">
           <span className={classes.sandboxWord}>in </span>
-          <span data-testid="sandbox-name">{state.sandbox}</span>
+          <span data-testid="sandbox-name">
+            <Name name={state.sandbox} />
+          </span>
         </span>
       )}
       {state.phase === 'ended' && !isEmpty(state.log) && (
@@ -154,12 +157,12 @@ function Notes({ run, summary, onRetry }: Props & { summary: Summary }) {
     <div className={classes.notes}>
       {summary.detail && (
         <p className={classes.detail} data-tone={summary.tone} data-testid="run-detail">
-          {summary.detail}
+          <Revealed text={summary.detail} />
         </p>
       )}
-      {notes.map((note) => (
-        <p key={note} className={classes.quiet}>
-          {note}
+      {notes.map((note, i) => (
+        <p key={i} className={classes.quiet}>
+          <Revealed text={note} />
         </p>
       ))}
       {canRetry && (
