@@ -4,7 +4,16 @@
 import assert from 'node:assert/strict';
 import { readFile } from 'node:fs/promises';
 import { after, before, beforeEach, test } from 'node:test';
-import { ask, ended, run, sandboxNames, serverURL, until, useBrowser } from './browser.js';
+import {
+  ask,
+  ended,
+  run,
+  sandboxNames,
+  screenshots,
+  serverURL,
+  until,
+  useBrowser,
+} from './browser.js';
 import { Relay } from './relay.js';
 
 const withPage = useBrowser();
@@ -159,6 +168,40 @@ test('files that the program wrote can be saved', () =>
       assert.equal(file.suggestedFilename(), 'a.csv');
       assert.equal(await readFile(await file.path(), 'utf8'), 'a,b\n1,2\n');
       assert.equal(await panel.getByRole('button', { name: /Download x/ }).count(), 0);
+    },
+  ));
+
+test('hidden characters of names, values and code are shown', () =>
+  withRun(
+    'python',
+    'open("report\\u202egpj.exe", "w").write("x")\n' +
+      'class V:\n    def _repr_mimebundle_(self, **_): return {"text/plain": "a\\u2066b"}\n' +
+      'display(V())\nprint("c\\u202ed")\nx = "\u202e"  # the character itself',
+    async (panel, page) => {
+      const { status, output } = await ended(panel);
+      assert.equal(status, 'Succeeded');
+      assert.equal(output.trim(), 'c\\u202ed');
+      await panel.getByRole('button', { name: 'Download report\\u202egpj.exe' }).waitFor();
+      await panel.getByText('a\\u2066b').waitFor();
+      const code = page.getByLabel('python code', { exact: true });
+      assert.match(await code.innerText(), /x = "\\u202e"/);
+      assert.doesNotMatch(await page.locator('body').innerText(), /[\u202a-\u202e\u2066-\u2069]/);
+      await page.screenshot({ path: `${screenshots}hidden-characters.png` });
+    },
+  ));
+
+test('colours, backspaces and carriage returns of hostile output leave the page alive', () =>
+  withRun(
+    'python',
+    String.raw`import sys
+sys.stdout.write("\x1b[31ma\x1b[32mb" * 4500 + "\bx" * 40000 + "\n" + "\r" * 90000 + "\nEND\n")`,
+    async (panel, page) => {
+      const { status, output } = await ended(panel);
+      assert.equal(status, 'Succeeded');
+      assert.match(output.trim(), /END$/);
+      const elements = await panel.evaluate((el) => el.querySelectorAll('*').length);
+      assert.ok(elements < 10_000, `${elements} elements`);
+      await page.getByLabel('Your message').fill('still here');
     },
   ));
 

@@ -136,4 +136,16 @@ describe('blocks', () => {
     expect(lines.at(-1)).toEqual([{ text: 'END' }]);
     expect(drawn.some((b) => b.kind === 'gap')).toBe(true);
   });
+
+  it.each([
+    ['an escape sequence', 'a'.repeat(1000) + '\x1b[31m' + 'b'.repeat(8), 10],
+    ['a pair of surrogates', 'a'.repeat(1000) + '😀' + 'b'.repeat(8), 9],
+  ])('begins the end of the output after %s that it would cut', (_, data, chars) => {
+    const drawn = blocks(logOf([['stdout', data]]), { headLines: 1, tailLines: 1, chars });
+    expect(drawn.at(-1)).toEqual({
+      kind: 'lines',
+      stream: 'stdout',
+      lines: [[{ text: 'b'.repeat(8) }]],
+    });
+  });
 });

@@ -1,5 +1,6 @@
 import { formatBytes } from '../format';
 import type { OutputLog, Piece, StreamName } from './output';
+import { safeCut } from './escapes';
 import { type Line, Terminal } from './terminal';
 
 /** Output ready to be drawn: stretches of one stream, and what is missing between them. */
@@ -31,47 +32,36 @@ export function blocks(log: OutputLog, window: Window = defaultWindow): Block[] 
 
 function draw(pieces: Piece[]): Block[] {
   const drawn: Block[] = [];
-  let terminal: Terminal | undefined;
-  let current: StreamName | undefined;
-  let pending = '';
-  const flush = () => {
-    if (terminal && pending) terminal.write(pending);
-    // The empty line after a final newline is not a line.
-    if (terminal && terminal.lines.length > 1 && terminal.lines.at(-1)!.length === 0) {
-      terminal.lines.pop();
-    }
-    terminal = undefined;
-    current = undefined;
-    pending = '';
-  };
-  for (const piece of pieces) {
-    if (piece.kind === 'text') {
-      if (current !== piece.stream) {
-        flush();
-        current = piece.stream;
-        terminal = new Terminal();
-        drawn.push({ kind: 'lines', stream: piece.stream, lines: terminal.lines });
-      }
-      pending += piece.text;
+  let written = '';
+  for (const [i, piece] of pieces.entries()) {
+    if (piece.kind !== 'text') {
+      drawn.push(absence(piece));
       continue;
     }
-    flush();
-    if (piece.kind === 'skipped') {
-      drawn.push({
-        kind: 'gap',
-        text: `${formatBytes(piece.bytes)} of ${piece.stream} left out`,
-      });
-    } else {
-      drawn.push({
-        kind: 'bytes',
-        stream: piece.stream,
-        base64: piece.base64,
-        bytes: base64Bytes(piece.base64),
-      });
-    }
+    written += piece.text;
+    const next = pieces[i + 1];
+    if (next?.kind === 'text' && next.stream === piece.stream) continue;
+    drawn.push({ kind: 'lines', stream: piece.stream, lines: drawLines(written) });
+    written = '';
   }
-  flush();
   return drawn;
+}
+
+function drawLines(text: string): Line[] {
+  const terminal = new Terminal();
+  terminal.write(text);
+  const lines = terminal.lines();
+  // The empty line after a final newline is not a line.
+  if (lines.length > 1 && lines.at(-1)!.length === 0) lines.pop();
+  return lines;
+}
+
+function absence(piece: Exclude<Piece, { kind: 'text' }>): Block {
+  if (piece.kind === 'skipped') {
+    return { kind: 'gap', text: `${formatBytes(piece.bytes)} of ${piece.stream} left out` };
+  }
+  const { stream, base64 } = piece;
+  return { kind: 'bytes', stream, base64, bytes: base64Bytes(base64) };
 }
 
 function foldLines(drawn: Block[], window: Window): Block[] {
@@ -94,47 +84,48 @@ function linesIn(block: Block): number {
 }
 
 function firstLines(drawn: Block[], count: number): Block[] {
-  const kept: Block[] = [];
-  let left = count;
-  for (const block of drawn) {
-    if (left <= 0) break;
-    kept.push(block.kind === 'lines' ? { ...block, lines: block.lines.slice(0, left) } : block);
-    left -= linesIn(block);
-  }
-  return kept;
+  return takeUntil(drawn, count, linesIn, (block, left) =>
+    block.kind === 'lines' ? { ...block, lines: block.lines.slice(0, left) } : block,
+  );
 }
 
 function lastLines(drawn: Block[], count: number): Block[] {
-  const kept: Block[] = [];
-  let left = count;
-  for (const block of drawn.toReversed()) {
-    if (left <= 0) break;
-    kept.push(block.kind === 'lines' ? { ...block, lines: block.lines.slice(-left) } : block);
-    left -= linesIn(block);
-  }
-  return kept.reverse();
+  return takeUntil(drawn.toReversed(), count, linesIn, (block, left) =>
+    block.kind === 'lines' ? { ...block, lines: block.lines.slice(-left) } : block,
+  ).reverse();
 }
 
 function firstChars(pieces: Piece[], count: number): Piece[] {
-  const kept: Piece[] = [];
-  let left = count;
-  for (const piece of pieces) {
-    if (left <= 0) break;
-    kept.push(piece.kind === 'text' ? { ...piece, text: piece.text.slice(0, left) } : piece);
-    left -= lengthOf(piece);
-  }
-  return kept;
+  return takeUntil(pieces, count, lengthOf, (piece, left) =>
+    piece.kind === 'text' ? { ...piece, text: piece.text.slice(0, left) } : piece,
+  );
 }
 
 function lastChars(pieces: Piece[], count: number): Piece[] {
-  const kept: Piece[] = [];
+  return takeUntil(pieces.toReversed(), count, lengthOf, (piece, left) =>
+    piece.kind === 'text' ? { ...piece, text: lastText(piece.text, left) } : piece,
+  ).reverse();
+}
+
+function lastText(text: string, count: number): string {
+  return text.slice(safeCut(text, text.length - count));
+}
+
+/** Takes items until their sizes reach count, with the last one cut to what is left. */
+function takeUntil<T>(
+  items: T[],
+  count: number,
+  size: (item: T) => number,
+  cut: (item: T, left: number) => T,
+): T[] {
+  const kept: T[] = [];
   let left = count;
-  for (const piece of pieces.toReversed()) {
+  for (const item of items) {
     if (left <= 0) break;
-    kept.push(piece.kind === 'text' ? { ...piece, text: piece.text.slice(-left) } : piece);
-    left -= lengthOf(piece);
+    kept.push(cut(item, left));
+    left -= size(item);
   }
-  return kept.reverse();
+  return kept;
 }
 
 function lengthOf(piece: Piece): number {
