@@ -267,7 +267,7 @@ func TestConfigFromEnv(t *testing.T) {
 	for name, value := range map[string]string{
 		"PREHEAT_LLM_URL": "ftp://user:hunter2@x", "PREHEAT_LLM_DISCOVER": "hunter2", "PREHEAT_LLM_IDLE_TIMEOUT": "hunter2",
 		"PREHEAT_LLM_FIRST_BYTE_TIMEOUT": "-1s", "PREHEAT_LLM_API_KEY": "hunter2\nX: y", "PREHEAT_EXECUTE_URL": "hunter2", "PREHEAT_CHAT_URL": "hunter2",
-		"PREHEAT_EXECUTE_TIMEOUT": "0s", "PREHEAT_EVENT_SOURCE": "%", "PREHEAT_RESULT_LIMIT": "-5",
+		"PREHEAT_EXECUTE_TIMEOUT": "0s", "PREHEAT_EVENT_SOURCE": "%", "PREHEAT_REFUSAL_LIMIT": "-5",
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Setenv(name, value)

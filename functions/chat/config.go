@@ -24,8 +24,9 @@ type Config struct {
 	ExecuteTimeout time.Duration `envDefault:"10m"`
 	// EventSource is the source attribute of the events sent to execute.
 	EventSource string `envDefault:"/preheat/chat"`
-	// ResultLimit bounds what execute may answer, in bytes.
-	ResultLimit int64 `envDefault:"134217728"`
+	// RefusalLimit bounds what execute may say of a request that it refuses,
+	// in bytes. Results are bounded by execute's own limits.
+	RefusalLimit int64 `envDefault:"67108864"`
 }
 
 // LLM says which language model answers. Without URL, one that serves on this
@@ -104,8 +105,8 @@ func (c Config) Validate() error {
 			return fmt.Errorf("%s must be positive", name)
 		}
 	}
-	if c.ResultLimit <= 0 {
-		return errors.New("PREHEAT_RESULT_LIMIT must be positive")
+	if c.RefusalLimit <= 0 {
+		return errors.New("PREHEAT_REFUSAL_LIMIT must be positive")
 	}
 	return nil
 }

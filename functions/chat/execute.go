@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"mime"
 	"net/http"
 	"strings"
@@ -33,18 +34,18 @@ func (c *Chat) forwardExecute(f *fiber.Ctx) error {
 	if err := server.RequireJSON(f); err != nil {
 		return err
 	}
-	program, err := server.Body(f)
+	body, err := server.Body(f)
 	if err != nil {
 		return err
 	}
-	if jsontext.Value(program).Kind() != '{' {
+	if jsontext.Value(body).Kind() != '{' {
 		// As data of an event execute takes more than an object.
-		_, problem := execution.Decode(program)
+		_, problem := execution.Decode(body)
 		return problem
 	}
 	stream := server.WantsEvents(f)
 	w := newWatchdog(server.Context(f), c.config.ExecuteTimeout)
-	res, err := c.request(w.ctx, f, program, stream)
+	res, err := c.request(w.ctx, f, body, stream)
 	if err != nil {
 		defer w.stop()
 		return c.notExecuted(f, w.explain(err))
@@ -55,31 +56,44 @@ func (c *Chat) forwardExecute(f *fiber.Ctx) error {
 	}
 	defer w.stop()
 	defer res.Body.Close()
-	body, err := readAll(w.reader(res.Body, silence), c.config.ResultLimit)
-	if err != nil {
-		return c.notExecuted(f, err)
-	}
 	switch {
 	case res.StatusCode >= http.StatusBadRequest:
-		return refused(f, res, media, body)
+		refusal, err := readAll(w.reader(res.Body, silence), c.config.RefusalLimit)
+		if err != nil {
+			return c.notExecuted(f, err)
+		}
+		return refused(f, res, media, refusal)
 	case stream:
 		return unexpected("it did not answer with a stream")
 	case res.StatusCode != http.StatusOK || media != execution.MediaJSON || res.Header.Get("Ce-Type") != execution.TypeCompleted:
 		return unexpected("it did not answer with a completed event")
 	}
-	f.Set(fiber.HeaderContentType, fiber.MIMEApplicationJSON)
 	f.Set(fiber.HeaderCacheControl, "no-store")
-	return f.Send(body)
+	if err := forwardBody(f, w, res, fiber.MIMEApplicationJSON); err != nil {
+		return c.notExecuted(f, err)
+	}
+	return nil
+}
+
+// forwardBody sends a body on while it comes. Whoever made it has bounded it;
+// the largest legal result is far more than should be in memory here.
+func forwardBody(f *fiber.Ctx, w *watchdog, res *http.Response, media string) error {
+	return server.Encode(f, media, func(to io.Writer) error {
+		if _, err := io.Copy(to, w.reader(res.Body, silence)); err != nil {
+			return w.explain(err)
+		}
+		return nil
+	})
 }
 
 // request sends the event and returns execute's response.
-func (c *Chat) request(ctx context.Context, f *fiber.Ctx, program []byte, stream bool) (*http.Response, error) {
+func (c *Chat) request(ctx context.Context, f *fiber.Ctx, body []byte, stream bool) (*http.Response, error) {
 	e := cloudevent.New()
 	e.SetID(eventID(f))
 	e.SetSource(c.config.EventSource)
 	e.SetType(execution.TypeRequested)
 	e.SetTime(time.Now())
-	if err := e.SetData(execution.MediaJSON, program); err != nil {
+	if err := e.SetData(execution.MediaJSON, body); err != nil {
 		return nil, fmt.Errorf("make the event: %w", err)
 	}
 	req, err := cehttp.NewHTTPRequestFromEvent(ctx, strings.TrimSuffix(c.config.ExecuteURL, "/")+"/", e)

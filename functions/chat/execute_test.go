@@ -102,11 +102,7 @@ func TestExecuteRefusals(t *testing.T) {
 			w.Header().Set("Location", "/elsewhere")
 			w.WriteHeader(307)
 		}, 502, execution.ProblemUpstream, ""},
-		{"too large", func(w http.ResponseWriter) { completed(w, `"`+strings.Repeat("x", 2<<20)+`"`) }, 502, execution.ProblemUpstream, ""},
-		{"cut", func(w http.ResponseWriter) {
-			w.Header().Set("Content-Length", "100")
-			completed(w, `{"stdout":`)
-		}, 502, execution.ProblemUpstream, ""},
+		{"too large", func(w http.ResponseWriter) { http.Error(w, strings.Repeat("x", 2<<20), http.StatusTooManyRequests) }, 502, execution.ProblemUpstream, ""},
 	} {
 		for _, accept := range []string{"application/json", "text/event-stream"} {
 			t.Run(tt.name+" "+accept, func(t *testing.T) {
@@ -145,6 +141,46 @@ func TestExecuteRefusals(t *testing.T) {
 			t.Errorf("got %+v", got)
 		}
 	})
+}
+
+// TestLargestResult sends the result of a program that wrote control characters
+// to the documented maximum of both streams, and files.
+func TestLargestResult(t *testing.T) {
+	const pieces = 224
+	piece := strings.Repeat(`\u0001`, 1<<20/6)
+	f := withExecute(t, func(w http.ResponseWriter, _ *http.Request) {
+		completed(w, `{"stdout":"`)
+		for range pieces {
+			_, _ = io.WriteString(w, piece)
+		}
+		_, _ = io.WriteString(w, `"}`)
+	}, nil)
+	res, err := http.Post(f.url+"/v1/sandbox/execute", "application/json", strings.NewReader(program))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer res.Body.Close()
+	n, err := io.Copy(io.Discard, res.Body)
+	want := int64(len(`{"stdout":""}`) + pieces*len(piece))
+	if err != nil || res.StatusCode != 200 || n != want {
+		t.Errorf("status %d, %d of %d bytes, %v", res.StatusCode, n, want, err)
+	}
+}
+
+// TestCutResult checks that a result that broke off never looks complete.
+func TestCutResult(t *testing.T) {
+	f := withExecute(t, func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Length", "100")
+		completed(w, `{"stdout":`)
+	}, nil)
+	res, err := http.Post(f.url+"/v1/sandbox/execute", "application/json", strings.NewReader(program))
+	if err != nil {
+		return // before the head
+	}
+	defer res.Body.Close()
+	if _, err := io.ReadAll(res.Body); err == nil && res.StatusCode != http.StatusBadGateway {
+		t.Errorf("status %d and a whole body", res.StatusCode)
+	}
 }
 
 func event(name string, v any) string {

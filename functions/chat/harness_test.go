@@ -35,7 +35,7 @@ type front struct {
 func testConfig() chat.Config {
 	return chat.Config{
 		LLM:        chat.LLM{FirstByteTimeout: patience, IdleTimeout: patience},
-		ExecuteURL: "http://127.0.0.1:1", ExecuteTimeout: patience, EventSource: "/test", ResultLimit: 1 << 20,
+		ExecuteURL: "http://127.0.0.1:1", ExecuteTimeout: patience, EventSource: "/test", RefusalLimit: 1 << 20,
 	}
 }
 

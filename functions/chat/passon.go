@@ -34,12 +34,12 @@ func (c *Chat) passOn(f *fiber.Ctx) error {
 	if talk {
 		first = c.config.LLM.FirstByteTimeout
 	}
-	sent, err := server.Body(f)
+	request, err := server.Body(f)
 	if err != nil {
 		return err
 	}
 	w := newWatchdog(server.Context(f), first)
-	res, err := c.askChat(w.ctx, f, sent)
+	res, err := c.askChat(w.ctx, f, request)
 	if err != nil {
 		defer w.stop()
 		return c.notPassedOn(f, talk, w.explain(err))
@@ -59,20 +59,24 @@ func (c *Chat) passOn(f *fiber.Ctx) error {
 	}
 	defer w.stop()
 	defer res.Body.Close()
-	body, err := readAll(w.reader(res.Body, silence), c.config.ResultLimit)
-	if err != nil {
-		return c.notPassedOn(f, talk, err)
-	}
 	if res.StatusCode >= http.StatusMultipleChoices && media != execution.MediaJSON && media != execution.MediaProblem {
 		// Of what stands between, such as a proxy.
+		body, err := readAll(w.reader(res.Body, silence), c.config.RefusalLimit)
+		if err != nil {
+			return c.notPassedOn(f, talk, err)
+		}
 		return refused(f, res, media, body)
 	}
-	for _, name := range []string{fiber.HeaderContentType, fiber.HeaderCacheControl, fiber.HeaderAllow, fiber.HeaderRetryAfter} {
+	for _, name := range []string{fiber.HeaderCacheControl, fiber.HeaderAllow, fiber.HeaderRetryAfter} {
 		if v := res.Header.Get(name); v != "" {
 			f.Set(name, v)
 		}
 	}
-	return f.Status(res.StatusCode).Send(body)
+	f.Status(res.StatusCode)
+	if err := forwardBody(f, w, res, res.Header.Get(fiber.HeaderContentType)); err != nil {
+		return c.notPassedOn(f, talk, err)
+	}
+	return nil
 }
 
 // isAPI reports whether whoever resolves path comes to the interface below /v1:
