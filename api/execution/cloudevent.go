@@ -10,6 +10,15 @@ const (
 	ExtensionCausationID = "causationid"
 )
 
+// HeaderDelivery with the value DeliveryDirect says that whoever sends an event
+// over HTTP waits for the answer itself and sends it once: the answer is not cut
+// to what brokers take, and not kept for another delivery. It is no attribute,
+// so that no event which a broker delivers can have it.
+const (
+	HeaderDelivery = "Preheat-Delivery"
+	DeliveryDirect = "direct"
+)
+
 // Media types of the HTTP binding.
 const (
 	MediaJSON       = "application/json"

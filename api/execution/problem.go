@@ -25,11 +25,31 @@ type Problem struct {
 	Partial *Partial `json:"partial,omitempty"`
 }
 
-// Partial is the output of an execution that the platform could not complete.
+// Partial is what there was of an execution that the platform could not
+// complete. Its fields are those of a Result.
 type Partial struct {
-	Stdout      string `json:"stdout"`
-	Stderr      string `json:"stderr"`
-	SandboxName string `json:"sandbox_name"`
+	Stdout       string       `json:"stdout"`
+	Stderr       string       `json:"stderr"`
+	StdoutBase64 *string      `json:"stdout_base64"`
+	StderrBase64 *string      `json:"stderr_base64"`
+	Truncated    Truncated    `json:"truncated"`
+	Results      []RichResult `json:"results"`
+	Artifacts    []Artifact   `json:"artifacts"`
+	SandboxName  string       `json:"sandbox_name"`
+	Notes        []string     `json:"notes"`
+}
+
+// Yielded reports whether the program had written or returned anything.
+func (r *Result) Yielded() bool {
+	return r.Truncated.Stdout.TotalBytes > 0 || r.Truncated.Stderr.TotalBytes > 0 || len(r.Results) > 0 || len(r.Artifacts) > 0
+}
+
+// Partial returns what there is of r, whose execution failed.
+func (r *Result) Partial() *Partial {
+	return &Partial{
+		Stdout: r.Stdout, Stderr: r.Stderr, StdoutBase64: r.StdoutBase64, StderrBase64: r.StderrBase64, Truncated: r.Truncated,
+		Results: r.Results, Artifacts: r.Artifacts, SandboxName: r.SandboxName, Notes: r.Notes,
+	}
 }
 
 // ProblemType is the last part of a Problem's type URN.

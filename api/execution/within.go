@@ -27,7 +27,7 @@ func (r *Result) Within(limit int) *Result {
 		s.rest += noteSize(out.Notes, text)
 		out.Notes = append(out.Notes, text)
 	}
-	note("The answer was cut to fit into an event.")
+	note("The answer was cut: it was larger than it may be.")
 	over := s.total() - limit
 	out.Artifacts = slices.Clone(r.Artifacts)
 	for _, i := range largestFirst(s.contents) {

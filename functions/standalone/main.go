@@ -79,7 +79,7 @@ func run() (err error) {
 	}
 	defer closeSink(context.WithoutCancel(ctx))
 	events := transport.New(transport.Options{
-		Executor: executor, Pool: pool, Gatherer: metrics, EventSource: "/preheat/execute", DirectSource: talkConfig.EventSource, Sink: sink,
+		Executor: executor, Pool: pool, Gatherer: metrics, EventSource: "/preheat/execute", Sink: sink,
 	})
 	talk, err := newChat(talkConfig, s, listener.Addr(), metrics, log)
 	if err != nil {

@@ -39,8 +39,6 @@ type settings struct {
 	ConnectTimeout time.Duration `envDefault:"30s"`
 	// EventSource is the source attribute of the events that it answers with.
 	EventSource string `envDefault:"/preheat/execute"`
-	// DirectSource is that of chat's events, which are not delivered twice.
-	DirectSource string `envDefault:"/preheat/chat"`
 	// EventBytes bounds the events that it answers with: brokers take a MiB.
 	EventBytes int `envDefault:"1000000"`
 	// EventTTL is how long answers to events are kept for later deliveries.
@@ -92,7 +90,7 @@ func serve(ctx context.Context, s settings, log *slog.Logger) (err error) {
 	}
 	defer closeSink(context.WithoutCancel(ctx))
 	events := transport.New(transport.Options{
-		Executor: executor, Pool: pool, Gatherer: metrics, EventSource: s.EventSource, DirectSource: s.DirectSource,
+		Executor: executor, Pool: pool, Gatherer: metrics, EventSource: s.EventSource,
 		Record: pool, EventBytes: s.EventBytes, Sink: sink,
 	})
 	web, err := server.New(server.Config{

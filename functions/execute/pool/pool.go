@@ -12,6 +12,7 @@ package pool
 import (
 	"context"
 	"errors"
+	"fmt"
 	"time"
 
 	"github.com/preheat-dev/preheat/api/execution"
@@ -37,6 +38,21 @@ var (
 	// ErrClosed: the pool is shutting down or cannot serve at all.
 	ErrClosed = errors.New("the pool is closed")
 )
+
+// TooLargeError is an ErrTooLarge that says by how much.
+type TooLargeError struct {
+	// Size is the answer's size as it would be recorded, Max what there is
+	// room for.
+	Size, Max int
+}
+
+// Error implements error.
+func (e *TooLargeError) Error() string {
+	return fmt.Sprintf("%s: %d bytes where %d fit", ErrTooLarge, e.Size, e.Max)
+}
+
+// Is makes it an ErrTooLarge.
+func (*TooLargeError) Is(target error) bool { return target == ErrTooLarge }
 
 // Errors that Sandbox.Run returns, wrapped with what was being done.
 var (

@@ -13,19 +13,24 @@ import (
 
 	"github.com/preheat-dev/preheat/api/execution"
 	"github.com/preheat-dev/preheat/functions/execute/pool"
+	"github.com/preheat-dev/preheat/internal/budget"
 )
 
 // shelf is a Record that holds answers of a size.
 type shelf struct {
-	holds  int
-	answer []byte
-	err    error
-	tries  []int
+	holds   int
+	precise bool
+	answer  []byte
+	err     error
+	tries   []int
 }
 
 func (s *shelf) Finish(_ context.Context, _ string, answer []byte) error {
 	s.tries = append(s.tries, len(answer))
 	if len(answer) > s.holds {
+		if s.precise {
+			return fmt.Errorf("record: %w", &pool.TooLargeError{Size: len(answer), Max: s.holds})
+		}
 		return fmt.Errorf("record: %w", pool.ErrTooLarge)
 	}
 	s.answer = answer
@@ -50,75 +55,120 @@ func resultOf(size int) *execution.Result {
 	return r
 }
 
-func decoded(t *testing.T, e *cloudevent.Event) *execution.Result {
+func decoded(t *testing.T, a *answer) *execution.Result {
 	t.Helper()
 	r := new(execution.Result)
-	if err := json.Unmarshal(e.Data(), r); err != nil {
+	if err := json.Unmarshal(a.data, r); err != nil {
 		t.Fatal(err)
 	}
 	return r
 }
 
+// bound returns the answer to an event, of at most limit bytes.
+func bound(ctx context.Context, t *testing.T, tr *Transport, r *execution.Result, limit int) (*answer, *execution.Result) {
+	t.Helper()
+	a, r, err := tr.bounded(ctx, requested(t), newAnswer(r), r, limit)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return a, r
+}
+
 // A completed event is no larger than a broker takes, envelope included, and
 // says what was cut.
 func TestBounded(t *testing.T) {
-	tr := &Transport{source: "/preheat", eventBytes: 100_000}
+	tr := &Transport{source: "/preheat"}
+	const limit = 100_000
 	for size, cut := range map[int]bool{10: false, 90_000: false, 1 << 20: true} {
-		e, err := tr.bounded(requested(t), resultOf(size))
+		a, _ := bound(t.Context(), t, tr, resultOf(size), limit)
+		e := tr.completed(requested(t), a)
+		whole, err := e.MarshalJSON()
 		if err != nil {
 			t.Fatal(err)
 		}
-		whole, err := json.Marshal(e)
-		if err != nil {
-			t.Fatal(err)
-		}
-		r := decoded(t, e)
-		if len(whole) > tr.eventBytes || r.Truncated.Stdout.Truncated != cut || r.Truncated.Stdout.TotalBytes != int64(size) {
+		r := decoded(t, a)
+		if len(whole) > limit || cut && len(whole) < limit-100 || r.Truncated.Stdout.Truncated != cut || r.Truncated.Stdout.TotalBytes != int64(size) {
 			t.Errorf("%d bytes of output: an event of %d, %+v", size, len(whole), r.Truncated.Stdout)
 		}
 		if e.Subject() != "sandbox-1" || e.Extensions()["causationid"] != "7" || e.Extensions()["mine"] != "x" || e.Validate() != nil {
 			t.Errorf("%d bytes of output: %v", size, e)
 		}
 	}
-	unbounded := &Transport{source: "/preheat"}
-	if e, err := unbounded.bounded(requested(t), resultOf(1<<20)); err != nil || decoded(t, e).Truncated.Stdout.Truncated {
-		t.Errorf("without a bound: %v, cut", err)
+	if a, _ := bound(t.Context(), t, tr, resultOf(1<<20), 0); decoded(t, a).Truncated.Stdout.Truncated {
+		t.Error("cut without a bound")
+	}
+}
+
+// An event whose program ran is answered whatever memory is left, with less.
+func TestBoundedByTheBudget(t *testing.T) {
+	tr := &Transport{source: "/preheat"}
+	b := budget.New(100_000)
+	a, _ := bound(budget.With(t.Context(), b.Open()), t, tr, resultOf(1<<20), 0)
+	if r := decoded(t, a); len(a.data) > 100_000/encodedCopies || len(a.data) < minEventData || !r.Truncated.Stdout.Truncated {
+		t.Errorf("%d bytes, %+v", len(a.data), r.Truncated.Stdout)
+	}
+	a, _ = bound(budget.With(t.Context(), b.Open()), t, tr, resultOf(1<<20), 0)
+	if len(a.data) > 100_000/encodedCopies {
+		t.Errorf("%d bytes without memory", len(a.data))
 	}
 }
 
 // What a record cannot hold is recorded smaller and smaller, and what is
 // recorded is what a later delivery gets.
-func TestRemember(t *testing.T) {
+func TestStoreAnswer(t *testing.T) {
 	s := &shelf{holds: 50_000}
 	tr := &Transport{source: "/preheat", record: s}
-	result := resultOf(1 << 20)
-	e, err := tr.bounded(requested(t), result)
-	if err != nil {
-		t.Fatal(err)
-	}
-	tr.remember(t.Context(), "key", e, result)
+	a, result := bound(t.Context(), t, tr, resultOf(1<<20), 0)
+	tr.storeAnswer(t.Context(), "key", requested(t), a, result)
 	if len(s.answer) == 0 || len(s.tries) < 3 {
 		t.Fatalf("tried %v", s.tries)
 	}
-	if whole := decoded(t, e); whole.Truncated.Stdout.Truncated || len(whole.Stdout) != 1<<20/10*10 {
+	if whole := decoded(t, a); whole.Truncated.Stdout.Truncated || len(whole.Stdout) != 1<<20/10*10 {
 		t.Errorf("the first delivery's answer has been cut, too: %+v", whole.Truncated.Stdout)
 	}
-	again, err := tr.recorded(t.Context(), "key")
+	again, err := tr.awaitAnswer(t.Context(), "key")
 	if err != nil {
 		t.Fatal(err)
 	}
-	if r := decoded(t, again); again.ID() != e.ID() || r.SandboxName != "sandbox-1" || !r.Truncated.Stdout.Truncated || r.Truncated.Stdout.TotalBytes != 1<<20 {
+	if r := decoded(t, again); again.id != a.id || r.SandboxName != "sandbox-1" || !r.Truncated.Stdout.Truncated || r.Truncated.Stdout.TotalBytes != 1<<20 {
 		t.Errorf("the second delivery gets %v", again)
+	}
+	// A record that says by how much is tried twice.
+	s = &shelf{holds: 50_000, precise: true}
+	(&Transport{source: "/preheat", record: s}).storeAnswer(t.Context(), "key", requested(t), a, result)
+	if len(s.tries) != 2 || len(s.answer) < 45_000 {
+		t.Errorf("tried %v", s.tries)
 	}
 	// What fits nowhere is given up at the least size.
 	s = &shelf{holds: 10}
-	(&Transport{source: "/preheat", record: s}).remember(t.Context(), "key", e, result)
+	(&Transport{source: "/preheat", record: s}).storeAnswer(t.Context(), "key", requested(t), a, result)
 	if last := s.tries[len(s.tries)-1]; s.answer != nil || last > 2*minEventData {
 		t.Errorf("tried %v", s.tries)
 	}
 }
 
-func TestRecorded(t *testing.T) {
+// Each delivery gets its own extensions, whoever had the program run.
+func TestEachDeliveryHasItsExtensions(t *testing.T) {
+	s := &shelf{holds: 50_000}
+	tr := &Transport{source: "/preheat", record: s}
+	a, result := bound(t.Context(), t, tr, resultOf(10), 0)
+	tr.storeAnswer(t.Context(), "key", requested(t), a, result)
+	recorded, err := tr.awaitAnswer(t.Context(), "key")
+	if err != nil {
+		t.Fatal(err)
+	}
+	other := requested(t)
+	other.SetExtension("mine", nil)
+	other.SetExtension("yours", "y")
+	for name, a := range map[string]*answer{"remembered": a, "recorded": recorded} {
+		e := tr.completed(other, a)
+		if x := e.Extensions(); len(x) != 2 || x["yours"] != "y" || x["causationid"] != "7" || e.ID() != a.id {
+			t.Errorf("%s: %v", name, e)
+		}
+	}
+}
+
+func TestAwaitAnswer(t *testing.T) {
 	broken := errors.New("broken")
 	for name, test := range map[string]struct {
 		shelf  shelf
@@ -131,11 +181,11 @@ func TestRecorded(t *testing.T) {
 		"no event":        {shelf{answer: []byte("{")}, 0, false},
 		"nothing yet":     {shelf{}, 0, true},
 	} {
-		e, err := (&Transport{record: &test.shelf}).recorded(t.Context(), "key")
+		a, err := (&Transport{record: &test.shelf}).awaitAnswer(t.Context(), "key")
 		var p *execution.Problem
 		switch {
-		case e != nil || (err == nil) != test.none:
-			t.Errorf("%s: %v, %v", name, e, err)
+		case a != nil || (err == nil) != test.none:
+			t.Errorf("%s: %v, %v", name, a, err)
 		case test.status != 0 && (!errors.As(err, &p) || p.Status != test.status):
 			t.Errorf("%s: %v", name, err)
 		}

@@ -2,6 +2,7 @@ package transport
 
 import (
 	"errors"
+	"fmt"
 	"maps"
 	"mime"
 	"slices"
@@ -94,6 +95,13 @@ func badAttribute(name, detail string) *execution.Problem {
 	return p
 }
 
+// Bounds on attributes, in bytes. They come back in the answer, as headers in
+// binary mode, where servers and proxies bound them, too.
+const (
+	maxAttribute  = 4 << 10
+	maxAttributes = 32 << 10
+)
+
 // checkAttributes reports the first attribute that keeps an event from being
 // one that execute can take.
 func checkAttributes(attributes map[string]string) *execution.Problem {
@@ -120,7 +128,12 @@ func checkAttributes(attributes map[string]string) *execution.Problem {
 	if text, ok := attributes["datacontenttype"]; ok && !carriesRequest(text) {
 		return badAttribute("datacontenttype", "The data must be JSON in UTF-8.")
 	}
+	sum := 0
 	for _, name := range slices.Sorted(maps.Keys(attributes)) {
+		if sum += len(name) + len(attributes[name]); len(attributes[name]) > maxAttribute || sum > maxAttributes {
+			return badAttribute(clip(name), fmt.Sprintf(
+				"An attribute may have %d bytes, and all of them together, with their names, %d.", maxAttribute, maxAttributes))
+		}
 		if !cloudevent.IsExtensionNameValid(name) || name == memberData {
 			return badAttribute(clip(name), "The name of an attribute has lower-case letters and digits only, and is not data.")
 		}

@@ -20,22 +20,20 @@ const (
 // eventKey identifies an event: by CloudEvents 1.0 source and id are unique for
 // each distinct event. The data is a part of it all the same: people try things
 // out with an id of their own, and other code is another event to them.
-type eventKey struct {
-	source, id string
-	data       [sha256.Size]byte
-}
+type eventKey [sha256.Size]byte
 
 // String is the key as an object's name may end: 40 hexadecimal digits.
-func (k eventKey) String() string {
-	sum := sha256.New()
-	for _, part := range []string{k.source, k.id, string(k.data[:])} {
-		fmt.Fprintf(sum, "%d %s", len(part), part)
-	}
-	return hex.EncodeToString(sum.Sum(nil)[:20])
-}
+func (k eventKey) String() string { return hex.EncodeToString(k[:20]) }
 
 func keyOf(e *cloudevent.Event) eventKey {
-	return eventKey{e.Source(), e.ID(), sha256.Sum256(e.Data())}
+	data := sha256.Sum256(e.Data())
+	var k eventKey
+	sum := sha256.New()
+	for _, part := range []string{e.Source(), e.ID(), string(data[:])} {
+		fmt.Fprintf(sum, "%d %s", len(part), part)
+	}
+	sum.Sum(k[:0])
+	return k
 }
 
 // deliveries remembers, for a while, how events were answered, so that one
@@ -46,7 +44,7 @@ type deliveries struct {
 	mu    sync.Mutex
 	known map[eventKey]*delivery
 	// answered are the ones that have ended, the oldest first; bytes is their
-	// data.
+	// size.
 	answered []*delivery
 	bytes    int
 }
@@ -57,7 +55,7 @@ type delivery struct {
 	done chan struct{}
 	// answer is nil while the delivery runs, and if it failed. begun says that
 	// its program had begun then.
-	answer *cloudevent.Event
+	answer *answer
 	begun  bool
 	at     time.Time
 }
@@ -67,7 +65,7 @@ func newDeliveries() *deliveries { return &deliveries{known: map[eventKey]*deliv
 // once returns the answer to an event: what run returns if this is the first
 // delivery, else what the first one returned, for which it waits. run says
 // whether the program has begun, too.
-func (d *deliveries) once(ctx context.Context, key eventKey, run func() (*cloudevent.Event, bool, error)) (*cloudevent.Event, error) {
+func (d *deliveries) once(ctx context.Context, key eventKey, run func() (*answer, bool, error)) (*answer, error) {
 	for {
 		x, first := d.begin(key)
 		if first {
@@ -101,7 +99,7 @@ func (d *deliveries) begin(key eventKey) (x *delivery, first bool) {
 	return x, true
 }
 
-func (d *deliveries) end(x *delivery, answer *cloudevent.Event, begun bool) {
+func (d *deliveries) end(x *delivery, answer *answer, begun bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	defer close(x.done)
@@ -126,9 +124,13 @@ func (d *deliveries) forget(now time.Time) {
 	}
 }
 
+// deliverySize is more than a delivery takes beside its answer's data: itself,
+// its place in the lists, and the answer's id and subject.
+const deliverySize = 512
+
 func (x *delivery) size() int {
 	if x.answer == nil {
-		return 0
+		return deliverySize
 	}
-	return len(x.answer.Data())
+	return deliverySize + cap(x.answer.data)
 }

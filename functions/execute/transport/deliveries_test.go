@@ -16,13 +16,13 @@ import (
 	"github.com/preheat-dev/preheat/api/execution"
 )
 
-func answerOf(t *testing.T, data string) *cloudevent.Event {
-	t.Helper()
+func answerOf(data string) *answer { return &answer{data: []byte(data)} }
+
+// key is of an event with an id.
+func key(id string) eventKey {
 	e := cloudevent.New()
-	if err := e.SetData(cloudevent.TextPlain, data); err != nil {
-		t.Fatal(err)
-	}
-	return &e
+	e.SetID(id)
+	return keyOf(&e)
 }
 
 // TestI10OneRunPerEvent delivers events again and again from many goroutines.
@@ -38,7 +38,7 @@ func TestI10OneRunPerEvent(t *testing.T) {
 			for range rounds {
 				i := rng.IntN(events)
 				fails := rng.IntN(3) == 0
-				answer, err := d.once(context.Background(), eventKey{id: fmt.Sprint(i)}, func() (*cloudevent.Event, bool, error) {
+				answer, err := d.once(context.Background(), key(fmt.Sprint(i)), func() (*answer, bool, error) {
 					if running[i].Add(1) > 1 {
 						t.Errorf("event %d runs twice at once", i)
 					}
@@ -46,10 +46,10 @@ func TestI10OneRunPerEvent(t *testing.T) {
 					if fails {
 						return nil, false, errors.New("no sandbox")
 					}
-					return answerOf(t, fmt.Sprint(i, " run ", succeeded[i].Add(1))), true, nil
+					return answerOf(fmt.Sprint(i, " run ", succeeded[i].Add(1))), true, nil
 				})
-				if err == nil && string(answer.Data()) != fmt.Sprint(i, " run 1") {
-					t.Errorf("event %d was answered %q", i, answer.Data())
+				if err == nil && string(answer.data) != fmt.Sprint(i, " run 1") {
+					t.Errorf("event %d was answered %q", i, answer.data)
 				}
 			}
 		})
@@ -68,17 +68,17 @@ func TestADeliveryThatGivesUpDoesNotWait(t *testing.T) {
 	begun := make(chan struct{})
 	var wg sync.WaitGroup
 	wg.Go(func() {
-		_, _ = d.once(context.Background(), eventKey{id: "1"}, func() (*cloudevent.Event, bool, error) {
+		_, _ = d.once(context.Background(), key("1"), func() (*answer, bool, error) {
 			close(begun)
 			<-hold
-			return answerOf(t, "x"), true, nil
+			return answerOf("x"), true, nil
 		})
 	})
 	<-begun
 	gone := errors.New("gone")
 	ctx, cancel := context.WithCancelCause(context.Background())
 	cancel(gone)
-	if _, err := d.once(ctx, eventKey{id: "1"}, nil); !errors.Is(err, gone) {
+	if _, err := d.once(ctx, key("1"), nil); !errors.Is(err, gone) {
 		t.Errorf("error %v", err)
 	}
 	close(hold)
@@ -89,9 +89,9 @@ func TestWhatIsRememberedIsBounded(t *testing.T) {
 	d := newDeliveries()
 	runs := 0
 	deliver := func(id string) {
-		_, err := d.once(context.Background(), eventKey{id: id}, func() (*cloudevent.Event, bool, error) {
+		_, err := d.once(context.Background(), key(id), func() (*answer, bool, error) {
 			runs++
-			return answerOf(t, strings.Repeat("x", rememberBytes/4)), true, nil
+			return answerOf(strings.Repeat("x", rememberBytes/4-16<<10)), true, nil
 		})
 		if err != nil {
 			t.Fatal(err)
@@ -118,12 +118,24 @@ func TestWhatIsRememberedIsBounded(t *testing.T) {
 func TestI10InterruptedDelivery(t *testing.T) {
 	d := newDeliveries()
 	lost := errors.New("the sandbox was lost")
-	fail := func() (*cloudevent.Event, bool, error) { return nil, true, lost }
-	if _, err := d.once(t.Context(), eventKey{id: "1"}, fail); !errors.Is(err, lost) {
+	fail := func() (*answer, bool, error) { return nil, true, lost }
+	if _, err := d.once(t.Context(), key("1"), fail); !errors.Is(err, lost) {
 		t.Errorf("the first delivery: %v", err)
 	}
 	var p *execution.Problem
-	if _, err := d.once(t.Context(), eventKey{id: "1"}, nil); !errors.As(err, &p) || !p.IsKind(execution.ProblemInterrupted) || p.Status != http.StatusGone {
+	if _, err := d.once(t.Context(), key("1"), nil); !errors.As(err, &p) || !p.IsKind(execution.ProblemInterrupted) || p.Status != http.StatusGone {
 		t.Errorf("the second delivery: %v", err)
+	}
+}
+
+// A delivery that began and failed takes memory, too, as does each key.
+func TestFailedDeliveriesAreBounded(t *testing.T) {
+	d := newDeliveries()
+	const n = rememberBytes/deliverySize + 100
+	for i := range n {
+		_, _ = d.once(t.Context(), key(fmt.Sprint(i)), func() (*answer, bool, error) { return nil, true, errors.New("lost") })
+	}
+	if d.bytes > rememberBytes || len(d.known) != rememberBytes/deliverySize || len(d.answered) != len(d.known) {
+		t.Errorf("%d bytes in %d of %d deliveries", d.bytes, len(d.known), n)
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"io"
 	"mime"
 	"net/http"
 	"strings"
@@ -56,37 +57,38 @@ func (t *Transport) executeEvent(c *fiber.Ctx) error {
 		// Base64 and the envelope have their room; the data is checked later.
 		return execution.NewProblem(execution.ProblemTooLarge, "The event exceeds %d bytes.", 2*limit)
 	}
-	request, problem := readEvent(c, body, structured)
+	event, problem := readEvent(c, body, structured)
 	if problem != nil {
 		return problem
 	}
-	if request.Type() == execution.TypeCompleted {
-		// One's own answer came back: nothing to do, and nothing to say that
-		// could come back once more.
+	if event.Type() == execution.TypeCompleted {
+		// A completed event was routed back. Acknowledge it without a body,
+		// so that no loop forms.
 		c.Response().Header.SetNoDefaultContentType(true)
 		c.Status(http.StatusAccepted)
 		return nil
 	}
-	direct := request.Source() == t.direct
-	p, problem := t.program(unquoted(request.Data()))
+	// A header decides, no attribute: no broker passes it on.
+	direct := strings.EqualFold(c.Get(execution.HeaderDelivery), execution.DeliveryDirect)
+	p, problem := t.program(unquoted(event.Data()))
 	if problem != nil {
 		return refusal(problem, direct)
 	}
-	ctx, id := traced(server.Context(c), request), server.RequestID(c)
+	ctx, id := traced(server.Context(c), event), server.RequestID(c)
 	if server.WantsEvents(c) {
-		return t.stream(ctx, c, p, request)
+		return t.stream(ctx, c, p, event)
 	}
-	x := &asked{event: request, program: p, id: id}
-	var completed *cloudevent.Event
+	x := &request{event: event, program: p, id: id}
+	var a *answer
 	if direct {
-		completed, err = t.answer(ctx, x)
+		a, err = t.answerDirect(ctx, x)
 	} else {
-		completed, err = t.deliveries.once(ctx, keyOf(request), func() (*cloudevent.Event, bool, error) { return t.answerOnce(ctx, x) })
+		a, err = t.deliveries.once(ctx, keyOf(event), func() (*answer, bool, error) { return t.answerOnce(ctx, x) })
 	}
 	if err != nil {
 		return refusal(err, direct)
 	}
-	return sendEvent(c, completed, structured)
+	return t.sendEvent(c, t.completed(event, a), a, structured)
 }
 
 // refusal is the error that answers an event. What no later delivery can get
@@ -126,31 +128,46 @@ func unquoted(document []byte) []byte {
 	return document
 }
 
-// sendEvent sends an event in the mode of its request.
-func sendEvent(c *fiber.Ctx, e *cloudevent.Event, structured bool) error {
-	w := &responseWriter{header: http.Header{}}
-	ctx := c.Context()
-	mode := binding.WithForceBinary
+// sendEvent sends an answer in the mode of its request, the data straight into
+// the response.
+func (t *Transport) sendEvent(c *fiber.Ctx, e *cloudevent.Event, a *answer, structured bool) error {
+	e.DataEncoded = nil
+	c.Set(fiber.HeaderCacheControl, "no-store")
 	if structured {
-		mode = binding.WithForceStructured
+		envelope, err := e.MarshalJSON()
+		if err != nil {
+			return fmt.Errorf("encode the completed event: %w", err)
+		}
+		return server.Encode(c, execution.MediaCloudEvent, func(w io.Writer) error { return writeStructured(w, envelope, a) })
 	}
-	if err := cehttp.WriteResponseWriter(mode(ctx), (*binding.EventMessage)(e), http.StatusOK, w); err != nil {
-		return fmt.Errorf("encoding the completed event: %w", err)
+	header := attributeHeader{}
+	if err := cehttp.WriteResponseWriter(binding.WithForceBinary(c.Context()), (*binding.EventMessage)(e), http.StatusOK, header); err != nil {
+		return fmt.Errorf("encode the completed event: %w", err)
 	}
-	ceheader.EncodeAll(w.header)
-	for name, values := range w.header {
+	ceheader.EncodeAll(http.Header(header))
+	for name, values := range header {
 		c.Set(name, values[0])
 	}
-	c.Set(fiber.HeaderCacheControl, "no-store")
-	return c.Status(http.StatusOK).Send(w.body.Bytes())
+	return server.Encode(c, execution.MediaJSON, a.write)
 }
 
-// responseWriter takes what the SDK writes, for fiber to send.
-type responseWriter struct {
-	header http.Header
-	body   bytes.Buffer
+// writeStructured writes an event whose envelope, a JSON object, has no data.
+func writeStructured(w io.Writer, envelope []byte, a *answer) error {
+	for _, part := range []string{string(bytes.TrimSuffix(envelope, []byte("}"))), `,"data":`} {
+		if _, err := io.WriteString(w, part); err != nil {
+			return err
+		}
+	}
+	if err := a.write(w); err != nil {
+		return err
+	}
+	_, err := io.WriteString(w, "}")
+	return err
 }
 
-func (w *responseWriter) Header() http.Header         { return w.header }
-func (w *responseWriter) Write(p []byte) (int, error) { return w.body.Write(p) }
-func (w *responseWriter) WriteHeader(int)             {}
+// attributeHeader takes the headers that the SDK writes. There is no body.
+type attributeHeader http.Header
+
+func (h attributeHeader) Header() http.Header       { return http.Header(h) }
+func (attributeHeader) Write(p []byte) (int, error) { return len(p), nil }
+func (attributeHeader) WriteHeader(int)             {}

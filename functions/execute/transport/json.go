@@ -2,9 +2,7 @@ package transport
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
-	"fmt"
 
 	"github.com/gofiber/fiber/v2"
 
@@ -34,7 +32,7 @@ func (t *Transport) executeDocument(c *fiber.Ctx, document []byte) error {
 	if server.WantsEvents(c) {
 		return t.stream(server.Context(c), c, p, nil)
 	}
-	result, err := t.run(server.Context(c), server.RequestID(c), p)
+	result, _, err := t.run(server.Context(c), server.RequestID(c), p)
 	if err != nil {
 		return err
 	}
@@ -56,12 +54,12 @@ func (t *Transport) program(body []byte) (*execution.Program, *execution.Problem
 // execute is the executor's Execute, with the error that a caller gets.
 func (t *Transport) execute(ctx context.Context, id string, p *execution.Program, sink execute.Sink) (*execution.Result, error) {
 	result, err := t.executor.Execute(ctx, id, p, sink)
-	return result, blame(ctx, result, err)
+	return result, attributeShutdown(ctx, result, err)
 }
 
-// blame returns the error of an execution: a server that shuts down is to blame
-// for what it cancels.
-func blame(ctx context.Context, result *execution.Result, err error) error {
+// attributeShutdown returns the error of an execution: one that a server cancels
+// as it shuts down is not the caller's doing.
+func attributeShutdown(ctx context.Context, result *execution.Result, err error) error {
 	if errors.Is(context.Cause(ctx), server.ErrShutdown) && (err != nil || result.Status == execution.StatusCancelled) {
 		problem := execution.NewProblem(execution.ProblemNotReady, "The server was shut down before the program ended.")
 		problem.RetryAfterSeconds = 1
@@ -70,32 +68,32 @@ func blame(ctx context.Context, result *execution.Result, err error) error {
 	return err
 }
 
-// run executes p without a stream.
-func (t *Transport) run(ctx context.Context, id string, p *execution.Program) (*execution.Result, error) {
-	result, err := t.executor.Execute(ctx, id, p, nil)
-	return t.settle(ctx, result, err)
+// run executes p without a stream. begun says that it had a sandbox.
+func (t *Transport) run(ctx context.Context, id string, p *execution.Program) (r *execution.Result, begun bool, err error) {
+	r, err = t.executor.Execute(ctx, id, p, nil)
+	begun = r.SandboxName != ""
+	r, err = finalize(ctx, r, err)
+	return r, begun, err
 }
 
-// settle makes what there was of a failed execution a part of the problem.
-func (t *Transport) settle(ctx context.Context, result *execution.Result, err error) (*execution.Result, error) {
-	if err = blame(ctx, result, err); err == nil {
+// partialBytes bounds the document of what there was of a failed execution.
+const partialBytes = 1 << 20
+
+// finalize makes what there was of a failed execution a part of the problem.
+func finalize(ctx context.Context, result *execution.Result, err error) (*execution.Result, error) {
+	if err = attributeShutdown(ctx, result, err); err == nil {
 		return result, nil
 	}
 	var problem *execution.Problem
-	if asProblem(err, &problem) && (result.Stdout != "" || result.Stderr != "") {
+	if asProblem(err, &problem) && result.Yielded() {
 		withOutput := *problem
-		withOutput.Partial = &execution.Partial{Stdout: result.Stdout, Stderr: result.Stderr, SandboxName: result.SandboxName}
+		withOutput.Partial = result.Within(partialBytes).Partial()
 		err = &withOutput
 	}
 	return nil, err
 }
 
 func sendResult(c *fiber.Ctx, r *execution.Result) error {
-	body, err := json.Marshal(r)
-	if err != nil {
-		return fmt.Errorf("encoding the result: %w", err)
-	}
-	c.Set(fiber.HeaderContentType, execution.MediaJSON)
 	c.Set(fiber.HeaderCacheControl, "no-store")
-	return c.Send(body)
+	return server.Encode(c, execution.MediaJSON, r.Encode)
 }

@@ -15,9 +15,9 @@ import (
 
 // stream answers c with the events of p's execution. Until p has its sandbox,
 // a failure is an ordinary problem response; afterwards it is in the terminal
-// event. ctx is that of the exchange; request is the event that asks for it, or
+// event. ctx is that of the exchange; event is what asks for it, or
 // nil.
-func (t *Transport) stream(ctx context.Context, c *fiber.Ctx, p *execution.Program, request *cloudevent.Event) error {
+func (t *Transport) stream(ctx context.Context, c *fiber.Ctx, p *execution.Program, event *cloudevent.Event) error {
 	id := server.RequestID(c)
 	q, err := newQueue(ctx, execution.Start{Language: p.Language, RequestID: id})
 	if err != nil {
@@ -30,8 +30,8 @@ func (t *Transport) stream(ctx context.Context, c *fiber.Ctx, p *execution.Progr
 		result, err := t.execute(ctx, id, p, q)
 		failed = err
 		q.close(exitOf(result, err, id))
-		if err == nil && request != nil {
-			t.auditStream(ctx, request, result)
+		if err == nil && event != nil {
+			t.auditStream(ctx, event, result)
 		}
 	})
 	select {
@@ -61,23 +61,18 @@ func (t *Transport) stream(ctx context.Context, c *fiber.Ctx, p *execution.Progr
 	})
 }
 
-// auditStream tells the sink of an execution whose caller got a stream: what
-// the program yielded was not kept, and the event says so.
-func (t *Transport) auditStream(ctx context.Context, request *cloudevent.Event, r *execution.Result) {
+// auditStream gives the sink the event of an execution whose caller got a
+// stream: what the program yielded was not kept, and the event says so.
+func (t *Transport) auditStream(ctx context.Context, event *cloudevent.Event, r *execution.Result) {
 	if t.sink == nil {
 		return
 	}
-	told := *r
-	for _, s := range []*execution.StreamTruncation{&told.Truncated.Stdout, &told.Truncated.Stderr} {
+	audited := *r
+	for _, s := range []*execution.StreamTruncation{&audited.Truncated.Stdout, &audited.Truncated.Stderr} {
 		s.Truncated, s.CapturedBytes, s.HeadBytes = s.TotalBytes > 0, 0, 0
 	}
-	told.Notes = append(slices.Clone(told.Notes), "output, rich results and files went to the caller as a stream and are not part of this event")
-	completed, err := t.completed(request, &told)
-	if err != nil {
-		server.Logger(ctx).Error("A completed event could not be made for the sink", "error", err)
-		return
-	}
-	t.audit(ctx, completed, &told)
+	audited.Notes = append(slices.Clone(audited.Notes), "output, rich results and files went to the caller as a stream and are not part of this event")
+	t.auditResult(ctx, event, newAnswer(&audited), &audited)
 }
 
 func exitOf(r *execution.Result, err error, id string) execution.Exit {

@@ -28,7 +28,6 @@ type Transport struct {
 	pool     pool.Pool
 	metrics  http.Handler
 	source   string
-	direct   string
 	// deliveries are the events that have been or are being answered.
 	deliveries *deliveries
 	record     Record
@@ -45,12 +44,10 @@ type Options struct {
 	Gatherer prometheus.Gatherer
 	// EventSource is the source attribute of completed events.
 	EventSource string
-	// DirectSource is the source of events that are never delivered twice,
-	// since a client waits for each: their answers need not be remembered.
-	DirectSource string
 	// Record, if not nil, knows of events that other replicas answer.
 	Record Record
-	// EventBytes bounds a completed event, except to DirectSource; 0 does not.
+	// EventBytes bounds a completed event, except where it is delivered
+	// directly; 0 does not.
 	EventBytes int
 	// Sink, if not nil, gets each completed event, too, and one for each
 	// event that was answered with a stream.
@@ -60,7 +57,7 @@ type Options struct {
 // New returns a transport, which serves once it is registered.
 func New(o Options) *Transport {
 	return &Transport{
-		executor: o.Executor, pool: o.Pool, source: o.EventSource, direct: o.DirectSource, deliveries: newDeliveries(),
+		executor: o.Executor, pool: o.Pool, source: o.EventSource, deliveries: newDeliveries(),
 		record: o.Record, eventBytes: o.EventBytes, sink: o.Sink,
 		metrics: promhttp.HandlerFor(o.Gatherer, promhttp.HandlerOpts{}),
 	}

@@ -29,7 +29,7 @@ func service(t *testing.T, p *kube.Pool) string {
 	registry, log := prometheus.NewRegistry(), slog.New(slog.DiscardHandler)
 	events := transport.New(transport.Options{
 		Executor: execute.New(p, execution.DefaultLimits(), execute.NewMetrics(registry), log), Pool: p, Gatherer: registry,
-		EventSource: "/preheat/execute", DirectSource: "/preheat/chat", Record: p, EventBytes: 1_000_000,
+		EventSource: "/preheat/execute", Record: p, EventBytes: 1_000_000,
 	})
 	web, err := server.New(server.Config{Logger: log, Grace: 10 * time.Second})
 	if err != nil {
