@@ -101,6 +101,7 @@ func (c *Chat) request(ctx context.Context, f *fiber.Ctx, body []byte, stream bo
 		return nil, fmt.Errorf("encode the event: %w", err)
 	}
 	c.mark(f, req)
+	req.Header.Set(execution.HeaderDelivery, execution.DeliveryDirect)
 	if stream {
 		req.Header.Set(fiber.HeaderAccept, execution.MediaSSE)
 	}
