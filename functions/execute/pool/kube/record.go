@@ -85,7 +85,7 @@ func finished(answer []byte, now time.Time) ([]byte, error) {
 			return nil, fmt.Errorf("compress an answer: %w", err)
 		}
 		if packed.Len() > answerBytes {
-			return nil, pool.ErrTooLarge
+			return nil, &pool.TooLargeError{Size: packed.Len(), Max: answerBytes}
 		}
 		status.Answer = packed.Bytes()
 	}
