@@ -25,6 +25,7 @@ import (
 	"os"
 	"time"
 
+	"github.com/KimMachineGun/automemlimit/memlimit"
 	"github.com/go-logr/zapr"
 	"go.opentelemetry.io/otel"
 	"go.opentelemetry.io/otel/attribute"
@@ -89,6 +90,8 @@ func run(ctx context.Context) (err error) {
 	defer func() { _ = logger.Sync() }() // fails on a terminal, without harm
 	ctx = logging.WithLogger(ctx, logger)
 	klog.SetLogger(zapr.NewLogger(logger.Desugar()))
+	limit, err := memlimit.Set()
+	logger.Infow("Memory is bounded", "runtime_limit_bytes", limit, "error", err)
 
 	flush, err := setUpMetrics(ctx)
 	if err != nil {
