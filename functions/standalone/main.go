@@ -24,6 +24,7 @@ import (
 	"github.com/preheat-dev/preheat/functions/execute/pool/local"
 	"github.com/preheat-dev/preheat/functions/execute/pool/runc"
 	"github.com/preheat-dev/preheat/functions/execute/transport"
+	"github.com/preheat-dev/preheat/internal/budget"
 	"github.com/preheat-dev/preheat/internal/server"
 	"github.com/preheat-dev/preheat/internal/telemetry"
 	"github.com/preheat-dev/preheat/ui"
@@ -62,6 +63,10 @@ func run() (err error) {
 
 	metrics := prometheus.NewRegistry()
 	metrics.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	memory, err := budget.ForProcess(s.MemoryBudgetMIB, metrics, log)
+	if err != nil {
+		return err
+	}
 	backend, err := runc.New(ctx, s.sandboxes(), log)
 	if err != nil {
 		return err
@@ -86,7 +91,7 @@ func run() (err error) {
 		return err
 	}
 	web, err := server.New(server.Config{
-		Logger: log, BodyLimit: maxBody, Grace: s.ShutdownGrace, AllowedHosts: hosts(s, listener.Addr()), AllowedOrigins: s.AllowedOrigins,
+		Logger: log, BodyLimit: max(maxBody, transport.MaxBody(executor.Limits())), Budget: memory, Grace: s.ShutdownGrace, AllowedHosts: hosts(s, listener.Addr()), AllowedOrigins: s.AllowedOrigins,
 		Quiet: []string{"/healthz", "/readyz", "/metrics"},
 	})
 	if err != nil {

@@ -21,7 +21,10 @@ type Server struct {
 	AllowedOrigins []string
 	// ShutdownGrace is how long requests may go on after SIGTERM.
 	ShutdownGrace time.Duration `envDefault:"10s"`
-	LogLevel      slog.Level    `envDefault:"info"`
+	// MemoryBudgetMIB bounds what requests and results hold together; by
+	// default it is a share of what the process may use, see package budget.
+	MemoryBudgetMIB int64
+	LogLevel        slog.Level `envDefault:"info"`
 }
 
 // Locate fills in what Listen and AllowedHosts are by default. standard is the

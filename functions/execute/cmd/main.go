@@ -22,6 +22,7 @@ import (
 	"github.com/preheat-dev/preheat/functions/execute/audit"
 	"github.com/preheat-dev/preheat/functions/execute/pool/kube"
 	"github.com/preheat-dev/preheat/functions/execute/transport"
+	"github.com/preheat-dev/preheat/internal/budget"
 	"github.com/preheat-dev/preheat/internal/environment"
 	"github.com/preheat-dev/preheat/internal/server"
 	"github.com/preheat-dev/preheat/internal/telemetry"
@@ -78,6 +79,10 @@ func serve(ctx context.Context, s settings, log *slog.Logger) (err error) {
 	defer func() { err = errors.Join(err, flush()) }()
 	metrics := prometheus.NewRegistry()
 	metrics.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	memory, err := budget.ForProcess(s.MemoryBudgetMIB, metrics, log)
+	if err != nil {
+		return err
+	}
 	pool, err := connect(ctx, s, metrics, log)
 	if err != nil {
 		return err
@@ -94,7 +99,7 @@ func serve(ctx context.Context, s settings, log *slog.Logger) (err error) {
 		Record: pool, EventBytes: s.EventBytes, Sink: sink,
 	})
 	web, err := server.New(server.Config{
-		Logger: log, Grace: s.ShutdownGrace, AllowedHosts: s.AllowedHosts, AllowedOrigins: s.AllowedOrigins,
+		Logger: log, BodyLimit: transport.MaxBody(executor.Limits()), Budget: memory, Grace: s.ShutdownGrace, AllowedHosts: s.AllowedHosts, AllowedOrigins: s.AllowedOrigins,
 		Quiet: []string{"/healthz", "/readyz", "/metrics"},
 	})
 	if err != nil {

@@ -53,9 +53,8 @@ func (t *Transport) executeEvent(c *fiber.Ctx) error {
 	if err != nil {
 		return err
 	}
-	if limit := t.executor.Limits().BodyBytes; int64(len(body)) > 2*limit {
-		// Base64 and the envelope have their room; the data is checked later.
-		return execution.NewProblem(execution.ProblemTooLarge, "The event exceeds %d bytes.", 2*limit)
+	if limit := MaxBody(t.executor.Limits()); len(body) > limit {
+		return execution.NewProblem(execution.ProblemTooLarge, "The event exceeds %d bytes.", limit)
 	}
 	event, problem := readEvent(c, body, structured)
 	if problem != nil {

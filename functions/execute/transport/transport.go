@@ -63,6 +63,11 @@ func New(o Options) *Transport {
 	}
 }
 
+// MaxBody is the largest body that a route takes, in bytes: an event whose data
+// is a request, in base64 and with its attributes. What a request itself may
+// have is checked once it is decoded.
+func MaxBody(l execution.ServerLimits) int { return int(2*l.BodyBytes) + 2*maxAttributes }
+
 // Wait returns when no execution is left that a request began. The server has
 // ended by then.
 func (t *Transport) Wait() { t.running.Wait() }
