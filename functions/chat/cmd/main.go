@@ -22,6 +22,7 @@ import (
 
 	"github.com/preheat-dev/preheat/functions/chat"
 	"github.com/preheat-dev/preheat/functions/chat/services"
+	"github.com/preheat-dev/preheat/internal/budget"
 	"github.com/preheat-dev/preheat/internal/environment"
 	"github.com/preheat-dev/preheat/internal/server"
 	"github.com/preheat-dev/preheat/internal/telemetry"
@@ -84,6 +85,10 @@ func serve(ctx context.Context, s settings, log *slog.Logger) (err error) {
 	defer func() { err = errors.Join(err, flush()) }()
 	metrics := prometheus.NewRegistry()
 	metrics.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	memory, err := budget.ForProcess(s.MemoryBudgetMIB, metrics, log)
+	if err != nil {
+		return err
+	}
 	page, built := ui.FS()
 	if !built {
 		log.Warn("the page is not part of this build")
@@ -99,7 +104,7 @@ func serve(ctx context.Context, s settings, log *slog.Logger) (err error) {
 		return err
 	}
 	srv, err := server.New(server.Config{
-		Logger: log, BodyLimit: s.BodyLimit, Linger: s.ShutdownLinger, Grace: s.ShutdownGrace,
+		Logger: log, BodyLimit: s.BodyLimit, Budget: memory, Linger: s.ShutdownLinger, Grace: s.ShutdownGrace,
 		AllowedHosts: s.AllowedHosts, AllowedOrigins: s.AllowedOrigins, Quiet: []string{"/healthz", "/readyz", "/metrics"},
 	})
 	if err != nil {
