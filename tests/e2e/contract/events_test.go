@@ -231,3 +231,22 @@ func TestI10ARedeliveredEventRunsOnce(t *testing.T) {
 		t.Error("another event has the same answer")
 	}
 }
+
+// TestI10DirectDelivery: an event whose sender waits for it is answered once and
+// runs once; only a header says so, and no attribute does.
+func TestI10DirectDelivery(t *testing.T) {
+	direct := func(id string, more ...string) []string {
+		return binaryEvent(id, append([]string{execution.HeaderDelivery, execution.DeliveryDirect}, more...)...)
+	}
+	res, _ := post(t, shared, http.StatusOK, "/", echo, direct("direct-1", "Ce-Mine", "x")...)
+	if res.Header.Get("Ce-Causationid") != "direct-1" || res.Header.Get("Ce-Mine") != "x" {
+		t.Errorf("the answer has %v", res.Header)
+	}
+	post(t, shared, http.StatusGone, "/", echo, direct("direct-1")...)
+	chats := binaryEvent("direct-2", "Ce-Source", "/preheat/chat")
+	first, _ := post(t, shared, http.StatusOK, "/", echo, chats...)
+	second, _ := post(t, shared, http.StatusOK, "/", echo, append(chats, "Ce-Yours", "y")...)
+	if first.Header.Get("Ce-Id") != second.Header.Get("Ce-Id") || second.Header.Get("Ce-Yours") != "y" {
+		t.Errorf("two deliveries of an event with chat's source: %v and %v", first.Header, second.Header)
+	}
+}
