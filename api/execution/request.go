@@ -83,8 +83,10 @@ type PoolStatus struct {
 	Claimed   int      `json:"claimed"`
 	// Waiting counts the executions that wait for a warm sandbox.
 	Waiting int `json:"waiting"`
-	// Sandboxes lists the pool's sandboxes, by name.
-	Sandboxes []SandboxStatus `json:"sandboxes"`
+	// Sandboxes lists the pool's sandboxes, by name. A stream lists the first
+	// ones only, and SandboxesOmitted counts the others.
+	Sandboxes        []SandboxStatus `json:"sandboxes"`
+	SandboxesOmitted int             `json:"sandboxes_omitted"`
 	// Problem says why the pool cannot reach its size; empty when it can.
 	Problem string `json:"problem"`
 }

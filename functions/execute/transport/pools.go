@@ -1,7 +1,11 @@
 package transport
 
 import (
+	"bytes"
 	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
 	"time"
 
 	"github.com/gofiber/fiber/v2"
@@ -13,22 +17,34 @@ import (
 // eventPools is the event of a GET /v1/pools stream.
 const eventPools = "pools"
 
-// poolsInterval is the shortest time between two events of a stream; changes
-// in between are in the later one.
-const poolsInterval = 100 * time.Millisecond
+const (
+	// poolsInterval is the shortest time between two events of a stream;
+	// changes in between are in the later one.
+	poolsInterval = 250 * time.Millisecond
+	// poolsSandboxes is how many sandboxes of a pool each event lists.
+	poolsSandboxes = 50
+)
 
 // pools answers GET /v1/pools: the state of the pools, or, as a stream, each
-// state that they come to.
+// state that they come to, with the first of their sandboxes.
 func (t *Transport) pools(c *fiber.Ctx) error {
 	if !server.WantsEvents(c) {
 		c.Set(fiber.HeaderCacheControl, "no-store")
-		return c.JSON(t.poolState())
+		return c.JSON(poolList(t.pool.Status()))
 	}
 	return server.Stream(c, func(ctx context.Context, events *server.SSE) error {
+		var sent []byte
 		for {
 			changed := t.pool.Changed()
-			if err := events.Send(eventPools, t.poolState()); err != nil {
-				return err
+			state, err := json.Marshal(poolList(briefly(t.pool.Status())))
+			if err != nil {
+				return fmt.Errorf("encode the state of the pools: %w", err)
+			}
+			if !bytes.Equal(state, sent) {
+				if err := events.Send(eventPools, json.RawMessage(state)); err != nil {
+					return err
+				}
+				sent = state
 			}
 			pause := time.NewTimer(poolsInterval)
 			select {
@@ -43,6 +59,18 @@ func (t *Transport) pools(c *fiber.Ctx) error {
 	})
 }
 
-func (t *Transport) poolState() fiber.Map {
-	return fiber.Map{"pools": append([]execution.PoolStatus{}, t.pool.Status()...)}
+func poolList(pools []execution.PoolStatus) fiber.Map {
+	return fiber.Map{"pools": append([]execution.PoolStatus{}, pools...)}
+}
+
+// briefly leaves out the sandboxes beyond the first of each pool, and counts
+// them.
+func briefly(pools []execution.PoolStatus) []execution.PoolStatus {
+	pools = slices.Clone(pools)
+	for i, p := range pools {
+		if more := len(p.Sandboxes) - poolsSandboxes; more > 0 {
+			pools[i].Sandboxes, pools[i].SandboxesOmitted = p.Sandboxes[:poolsSandboxes:poolsSandboxes], more
+		}
+	}
+	return pools
 }
