@@ -78,7 +78,7 @@ func run() (err error) {
 	}
 	defer func() { err = errors.Join(err, pool.Close()) }()
 	executor := execute.New(pool, s.Limits(), execute.NewMetrics(metrics), log)
-	sink, closeSink, err := audit.Bound(metrics, log)
+	sink, closeSink, err := audit.FromEnv(metrics, log)
 	if err != nil {
 		return err
 	}

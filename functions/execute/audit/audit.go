@@ -19,6 +19,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/cenkalti/backoff/v5"
 	cloudevent "github.com/cloudevents/sdk-go/v2/event"
 	cehttp "github.com/cloudevents/sdk-go/v2/protocol/http"
 	"github.com/prometheus/client_golang/prometheus"
@@ -31,20 +32,22 @@ const (
 	// maxQueued and maxBytes bound the queue.
 	maxQueued = 1000
 	maxBytes  = 16 << 20
+	// senders is how many events are on their way at once.
+	senders = 4
 	// tryTimeout bounds one try, and tries how often an event is sent.
 	tryTimeout = 10 * time.Second
 	tries      = 3
-	// firstPause is that after the first try; each further one is four times
-	// as long.
+	// firstPause is about that after the first try; each further one is four
+	// times as long.
 	firstPause = 500 * time.Millisecond
 	// grace is how long the events that are left may take at the end.
 	grace = 5 * time.Second
 )
 
-// Bound starts to send to the sink that the environment names as Knative does:
+// FromEnv starts to send to the sink that the environment names as Knative does:
 // K_SINK, K_CE_OVERRIDES and K_CA_CERTS (knative.dev/eventing, SinkBinding).
 // Without one the sink is nil. The function closes it.
-func Bound(r prometheus.Registerer, log *slog.Logger) (transport.Sink, func(context.Context), error) {
+func FromEnv(r prometheus.Registerer, log *slog.Logger) (transport.Sink, func(context.Context), error) {
 	c := Config{URL: os.Getenv("K_SINK"), Overrides: os.Getenv("K_CE_OVERRIDES"), CACerts: os.Getenv("K_CA_CERTS")}
 	if c.URL == "" {
 		return nil, func(context.Context) {}, nil
@@ -75,16 +78,15 @@ type Sink struct {
 	log        *slog.Logger
 	events     *prometheus.CounterVec
 
+	// mu guards bytes, which counts what is queued or on its way, and closed.
 	mu     sync.Mutex
-	queue  []*cloudevent.Event
 	bytes  int
 	closed bool
-	// more has room for one wake-up of the sender.
-	more chan struct{}
+	queue  chan *cloudevent.Event
 
-	ctx    context.Context // ends when what is queued is given up
-	cancel context.CancelFunc
-	done   chan struct{}
+	ctx     context.Context // ends when what is queued is given up
+	cancel  context.CancelFunc
+	running sync.WaitGroup
 }
 
 // New starts to send to a sink, until Close.
@@ -106,7 +108,7 @@ func New(c Config, r prometheus.Registerer, log *slog.Logger) (*Sink, error) {
 		return nil, err
 	}
 	s := &Sink{
-		url: c.URL, extensions: overrides.Extensions, client: client, log: log, more: make(chan struct{}, 1), done: make(chan struct{}),
+		url: c.URL, extensions: overrides.Extensions, client: client, log: log, queue: make(chan *cloudevent.Event, maxQueued),
 		events: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "preheat_audit_events_total", Help: "Completed events for the sink: sent, failed, or dropped at a full queue.",
 		}, []string{"result"}),
@@ -120,10 +122,9 @@ func New(c Config, r prometheus.Registerer, log *slog.Logger) (*Sink, error) {
 	}
 	r.MustRegister(s.events)
 	s.ctx, s.cancel = context.WithCancel(context.Background())
-	go func() {
-		defer close(s.done)
-		s.run()
-	}()
+	for range senders {
+		s.running.Go(s.run)
+	}
 	return s, nil
 }
 
@@ -142,25 +143,26 @@ func newClient(caCerts string) (*http.Client, error) {
 	return &http.Client{Transport: t, Timeout: tryTimeout}, nil
 }
 
-// Send queues a copy of e.
+// Send queues e, whose data must not change any more. Events may arrive in
+// another order.
 func (s *Sink) Send(e *cloudevent.Event) {
-	copied := e.Clone()
+	queued := *e
+	queued.Context = e.Context.Clone()
 	for name, value := range s.extensions {
-		copied.SetExtension(name, value)
+		queued.SetExtension(name, value)
 	}
-	size := len(copied.Data())
+	size := len(queued.Data())
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.closed || len(s.queue) == maxQueued || s.bytes+size > maxBytes {
-		s.events.WithLabelValues("dropped").Inc()
-		return
+	if !s.closed && s.bytes+size <= maxBytes {
+		select {
+		case s.queue <- &queued:
+			s.bytes += size
+			return
+		default:
+		}
 	}
-	s.queue = append(s.queue, &copied)
-	s.bytes += size
-	select {
-	case s.more <- struct{}{}:
-	default:
-	}
+	s.events.WithLabelValues("dropped").Inc()
 }
 
 // Close sends what is queued, for some seconds and until ctx ends.
@@ -168,44 +170,27 @@ func (s *Sink) Close(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, grace)
 	defer cancel()
 	s.mu.Lock()
-	s.closed = true
+	if !s.closed {
+		s.closed = true
+		close(s.queue)
+	}
 	s.mu.Unlock()
-	select {
-	case s.more <- struct{}{}:
-	default:
-	}
-	select {
-	case <-s.done:
-	case <-ctx.Done():
-	}
+	// What is left when ctx ends is given up.
+	stop := context.AfterFunc(ctx, s.cancel)
+	defer stop()
+	s.running.Wait()
 	s.cancel()
-	<-s.done
 	s.client.CloseIdleConnections()
 }
 
-// next waits for an event. It is nil once the sink is closed and all are sent.
-func (s *Sink) next() *cloudevent.Event {
-	for {
-		s.mu.Lock()
-		if len(s.queue) > 0 {
-			e := s.queue[0]
-			s.queue = s.queue[1:]
-			s.bytes -= len(e.Data())
-			s.mu.Unlock()
-			return e
-		}
-		closed := s.closed
-		s.mu.Unlock()
-		if closed {
-			return nil
-		}
-		<-s.more // Close wakes it, too
-	}
-}
-
+// run sends what is queued until the queue is closed and empty.
 func (s *Sink) run() {
-	for e := s.next(); e != nil; e = s.next() {
-		if err := s.deliver(e); err != nil {
+	for e := range s.queue {
+		err := s.deliver(e)
+		s.mu.Lock()
+		s.bytes -= len(e.Data())
+		s.mu.Unlock()
+		if err != nil {
 			s.events.WithLabelValues("failed").Inc()
 			s.log.Warn("A completed event did not reach the sink", "event", e.ID(), "error", err)
 			continue
@@ -216,22 +201,20 @@ func (s *Sink) run() {
 
 // deliver sends one event, several times if that may help.
 func (s *Sink) deliver(e *cloudevent.Event) error {
-	pause := firstPause
-	for try := 1; ; try++ {
-		again, err := s.post(e)
-		if err == nil || !again || try == tries {
-			return err
-		}
-		select {
-		case <-s.ctx.Done():
-			return err
-		case <-time.After(pause):
-		}
-		pause *= 4
+	pauses := &backoff.ExponentialBackOff{
+		InitialInterval: firstPause, Multiplier: 4, RandomizationFactor: 0.5, MaxInterval: tryTimeout,
 	}
+	_, err := backoff.Retry(s.ctx, func() (struct{}, error) {
+		again, err := s.post(e)
+		if err != nil && !again {
+			err = backoff.Permanent(err)
+		}
+		return struct{}{}, err
+	}, backoff.WithBackOff(pauses), backoff.WithMaxTries(tries), backoff.WithMaxElapsedTime(0))
+	return err
 }
 
-// post sends an event once, and tells whether to send it again.
+// post sends an event once, and reports whether to send it again.
 func (s *Sink) post(e *cloudevent.Event) (again bool, err error) {
 	req, err := cehttp.NewHTTPRequestFromEvent(s.ctx, s.url, *e)
 	if err != nil {

@@ -59,10 +59,11 @@ func TestSend(t *testing.T) {
 	s.Send(e)
 	s.Send(completed(t, "nº 2", "2"))
 	s.Close(t.Context())
-	for _, want := range []struct{ id, body string }{{"one", `{"stdout":"1"}`}, {"n%C2%BA%202", `{"stdout":"2"}`}} {
+	bodies := map[string]string{"one": `{"stdout":"1"}`, "n%C2%BA%202": `{"stdout":"2"}`}
+	for range len(bodies) {
 		g := <-seen
-		if g.header.Get("Ce-Id") != want.id || g.header.Get("Ce-Team") != "blue" || g.body != want.body {
-			t.Errorf("the sink got %v %s, want %s %s of team blue", g.header, g.body, want.id, want.body)
+		if id := g.header.Get("Ce-Id"); bodies[id] != g.body || g.header.Get("Ce-Team") != "blue" {
+			t.Errorf("the sink got %v %s, want %v of team blue", g.header, g.body, bodies)
 		}
 	}
 	if n := count(s, "sent"); n != 2 {
@@ -103,7 +104,7 @@ func TestTries(t *testing.T) {
 // A sink that does not answer holds nobody up: the queue takes what it may,
 // the rest is dropped, and the end does not wait for it.
 func TestSinkThatHangs(t *testing.T) {
-	arrived, release := make(chan struct{}, 1), make(chan struct{})
+	arrived, release := make(chan struct{}, senders), make(chan struct{})
 	web := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 		_, _ = io.Copy(io.Discard, r.Body)
 		arrived <- struct{}{}
@@ -131,6 +132,28 @@ func TestSinkThatHangs(t *testing.T) {
 	s.Close(ended)
 	if got := count(s, "failed"); got != fit+1 {
 		t.Errorf("%d events have failed at the end, want %d", got, fit+1)
+	}
+}
+
+// Events do not wait for one that is on its way, unless there are many.
+func TestEventsAreSentSideBySide(t *testing.T) {
+	arrived, release := make(chan struct{}, senders), make(chan struct{})
+	web := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
+		arrived <- struct{}{}
+		<-release
+	}))
+	defer web.Close()
+	s := start(t, Config{URL: web.URL})
+	for range senders {
+		s.Send(completed(t, "one", "1"))
+	}
+	for range senders {
+		<-arrived
+	}
+	close(release)
+	s.Close(t.Context())
+	if n := count(s, "sent"); n != senders {
+		t.Errorf("%d events are counted as sent, want %d", n, senders)
 	}
 }
 

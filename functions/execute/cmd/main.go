@@ -91,7 +91,7 @@ func serve(ctx context.Context, s settings, log *slog.Logger) (err error) {
 	}
 	defer func() { err = errors.Join(err, pool.Close()) }()
 	executor := execute.New(pool, s.Limits(), execute.NewMetrics(metrics), log)
-	sink, closeSink, err := audit.Bound(metrics, log)
+	sink, closeSink, err := audit.FromEnv(metrics, log)
 	if err != nil {
 		return err
 	}
