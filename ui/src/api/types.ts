@@ -99,6 +99,8 @@ export interface PoolStatus {
   claimed: number;
   waiting: number;
   sandboxes: { name: string; state: SandboxState }[] | null;
+  // How many sandboxes the list leaves out.
+  sandboxes_omitted?: number;
   problem: string;
 }
 

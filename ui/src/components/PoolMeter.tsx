@@ -61,6 +61,7 @@ function Dots({ pool }: { pool: PoolStatus }) {
 
 function PoolDetails({ pool }: { pool: PoolStatus }) {
   const sandboxes = pool.sandboxes ?? [];
+  const more = Math.max(sandboxes.length - mostNames, 0) + (pool.sandboxes_omitted ?? 0);
   return (
     <section className={classes.pool} aria-label={`Pool ${pool.name}`}>
       <h2 className={classes.name}>
@@ -81,9 +82,7 @@ function PoolDetails({ pool }: { pool: PoolStatus }) {
           </li>
         ))}
       </ul>
-      {sandboxes.length > mostNames && (
-        <p className={classes.numbers}>and {sandboxes.length - mostNames} more</p>
-      )}
+      {more > 0 && <p className={classes.numbers}>and {more} more</p>}
     </section>
   );
 }
