@@ -47,7 +47,7 @@ func randomText(rng *rand.Rand) string {
 
 // Encode writes each field of a result, where encoding/json would write it.
 func TestEncode(t *testing.T) {
-	for seed := range uint64(60) {
+	for seed := range uint64(25) {
 		rng := rand.New(rand.NewPCG(seed, 0))
 		r := new(Result)
 		random(rng, reflect.ValueOf(r).Elem())
