@@ -10,8 +10,6 @@ import (
 	"context"
 	"errors"
 	"sync"
-
-	"golang.org/x/sync/semaphore"
 )
 
 // ErrFull says that the process holds as many bytes as it may.
@@ -21,16 +19,13 @@ var ErrFull = errors.New("the memory for requests and results is used up")
 // Budget has no bound.
 type Budget struct {
 	size int64
-	left *semaphore.Weighted
 
 	mu   sync.Mutex
 	used int64
 }
 
 // New returns a budget of size bytes.
-func New(size int64) *Budget {
-	return &Budget{size: size, left: semaphore.NewWeighted(size)}
-}
+func New(size int64) *Budget { return &Budget{size: size} }
 
 // Size returns how many bytes may be held, and Used how many are.
 func (b *Budget) Size() int64 { return b.size }
@@ -49,23 +44,22 @@ func (b *Budget) take(n int64) bool {
 	if b == nil {
 		return true
 	}
-	if !b.left.TryAcquire(n) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if n > b.size-b.used {
 		return false
 	}
-	b.mu.Lock()
 	b.used += n
-	b.mu.Unlock()
 	return true
 }
 
 func (b *Budget) give(n int64) {
-	if b == nil || n == 0 {
+	if b == nil {
 		return
 	}
 	b.mu.Lock()
+	defer b.mu.Unlock()
 	b.used -= n
-	b.mu.Unlock()
-	b.left.Release(n)
 }
 
 // Account is what one exchange holds. It is safe for concurrent use.
