@@ -22,8 +22,8 @@ type Backend interface {
 // the backend has as many sandboxes as it can have.
 var ErrNoCapacity = errors.New("no capacity for another sandbox")
 
-// Instance is one sandbox of a backend. But for Kill and Destroy, its methods
-// are for an instance that Create returned without an error.
+// Instance is one sandbox of a backend. But for Destroy, its methods are
+// for an instance that Create returned without an error.
 type Instance interface {
 	// Run is pool.Sandbox's. The error wraps pool.ErrSandboxLost if the
 	// connection to the runner ended before the runner reported.
@@ -42,11 +42,8 @@ type Instance interface {
 	// reports whether there were any. It needs nothing of what is inside. A
 	// backend that cannot tell the runner from the program kills both.
 	EndProgram(ctx context.Context) (ended bool, err error)
-	// Kill kills every process and does not wait for their end. It may be
-	// called again and in every state.
-	Kill()
-	// Destroy kills every process, waits until none is left and removes the
-	// sandbox. Only then may what it had be given to another one. It returns
+	// Destroy kills every process at once, waits until none is left and removes
+	// the sandbox. Only then may what it had be given to another one. It returns
 	// soon after ctx ends. After an error it can be called again, and after
 	// success it does nothing.
 	Destroy(ctx context.Context) error

@@ -19,7 +19,6 @@ const (
 // processes counts as a sandbox, and nothing of it is given to another one. mu
 // is held.
 func (s *sandbox) destroy(p *Pool) {
-	s.instance.Kill()
 	p.work.Go(func() {
 		pause := backoff.NewExponentialBackOff()
 		pause.InitialInterval, pause.MaxInterval = 100*time.Millisecond, 30*time.Second

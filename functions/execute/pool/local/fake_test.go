@@ -34,13 +34,13 @@ type instance struct {
 	fake *fake
 	name string
 	// all are under fake.mu.
-	dead                 bool
-	memory               int64
-	oomKills             int64
-	deprioritized        int
-	hasProgram           bool
-	killed, ended, tries int
-	endings              chan struct{} // gets one for each program that was ended
+	dead          bool
+	memory        int64
+	oomKills      int64
+	deprioritized int
+	hasProgram    bool
+	ended, tries  int
+	endings       chan struct{} // gets one for each program that was ended
 }
 
 func (f *fake) Version(language string) string { return language + "-1" }
@@ -106,12 +106,6 @@ func (i *instance) EndProgram(context.Context) (bool, error) {
 	i.ended++
 	i.endings <- struct{}{}
 	return true, nil
-}
-
-func (i *instance) Kill() {
-	i.fake.mu.Lock()
-	defer i.fake.mu.Unlock()
-	i.killed++
 }
 
 func (i *instance) Destroy(ctx context.Context) error {

@@ -167,7 +167,7 @@ func (c *container) Deprioritize() error { return c.cgroup.setShares(sharesLong)
 // find the program's processes by: the runner goes with them.
 func (c *container) EndProgram(ctx context.Context) (bool, error) {
 	if !c.backend.host.Cgroups {
-		c.Kill()
+		c.kill()
 		return true, nil
 	}
 	c.mu.Lock()
@@ -180,10 +180,10 @@ func (c *container) EndProgram(ctx context.Context) (bool, error) {
 	return ended, nil
 }
 
-// Kill implements local.Instance. The kernel kills a process namespace with
-// its first process, but only once that one has run: the others may keep it
-// from it, and so each of them is killed.
-func (c *container) Kill() {
+// kill kills every process and does not wait for their end. The kernel kills a
+// process namespace with its first process, but only once that one has run: the
+// others may keep it from it, and so each of them is killed.
+func (c *container) kill() {
 	c.cgroup.kill()
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -197,7 +197,7 @@ func (c *container) Kill() {
 
 // Destroy implements local.Instance.
 func (c *container) Destroy(ctx context.Context) error {
-	c.Kill()
+	c.kill()
 	if err := c.remove(ctx); err != nil {
 		return fmt.Errorf("destroying sandbox %s: %w", c.name, err)
 	}
