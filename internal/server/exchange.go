@@ -134,10 +134,9 @@ func refused(r *refusal) error {
 	return plain(r.status, r.detail)
 }
 
-// stream runs the producer. Its error cuts the response.
-func (x *exchange) stream() (err error) {
+// stream runs the producer. The response has begun, so that an error cuts it.
+func (x *exchange) stream() error {
 	x.streamed = true
-	defer func() { x.abort = x.abort || err != nil }()
 	x.response.WriteHeader(x.response.status)
 	x.response.Flush()
 	return x.produce()

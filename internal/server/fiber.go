@@ -128,7 +128,6 @@ func (x *exchange) copyBody(from *fasthttp.Response) error {
 			return nil
 		}
 		_, err := io.Copy(flushed{w}, from.BodyStream())
-		x.abort = err != nil
 		return err
 	}
 	body := from.Body()

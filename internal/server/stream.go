@@ -5,7 +5,6 @@ import (
 	"errors"
 	"io"
 	"net/http"
-	"runtime/debug"
 
 	"github.com/gofiber/fiber/v2"
 )
@@ -26,14 +25,6 @@ func StreamBytes(c *fiber.Ctx, produce func(ctx context.Context, w io.Writer) er
 	if c.Method() == http.MethodHead {
 		return nil
 	}
-	x.produce = func() (err error) {
-		defer func() {
-			if r := recover(); r != nil {
-				x.log.Error("panic in a stream", "panic", r, "stack", string(debug.Stack()))
-				err = errors.New("the producer panicked")
-			}
-		}()
-		return produce(x.ctx, flushed{x.response})
-	}
+	x.produce = func() error { return produce(x.ctx, flushed{x.response}) }
 	return nil
 }
