@@ -19,25 +19,26 @@ import (
 // Prefix begins the name of every variable of ours.
 const Prefix = "PREHEAT_"
 
+func options() env.Options { return env.Options{Prefix: Prefix, UseFieldNameByDefault: true} }
+
 // Read fills the struct to which settings points. An error names the variable,
 // never its value, which may be a secret.
 func Read(settings any) error {
-	options := env.Options{Prefix: Prefix, UseFieldNameByDefault: true}
 	var wrong env.ParseError
-	err := env.ParseWithOptions(settings, options)
+	err := env.ParseWithOptions(settings, options())
 	switch {
 	case err == nil:
 		return nil
 	case errors.As(err, &wrong):
-		return fmt.Errorf("%s is not a valid %s", variable(settings, options, wrong.Name), wrong.Type)
+		return fmt.Errorf("%s is not a valid %s", variable(settings, wrong.Name), wrong.Type)
 	default:
 		return fmt.Errorf("read the environment: %w", err)
 	}
 }
 
 // variable is the name of the variable that fills a field.
-func variable(settings any, options env.Options, field string) string {
-	all, err := env.GetFieldParamsWithOptions(settings, options)
+func variable(settings any, field string) string {
+	all, err := env.GetFieldParamsWithOptions(settings, options())
 	if err != nil {
 		return field
 	}
@@ -53,7 +54,7 @@ func variable(settings any, options env.Options, field string) string {
 // Unknown lists the variables with our prefix that fill no field of settings.
 // Kubernetes adds some for services that happen to begin alike.
 func Unknown(settings any) ([]string, error) {
-	all, err := env.GetFieldParamsWithOptions(settings, env.Options{Prefix: Prefix, UseFieldNameByDefault: true})
+	all, err := env.GetFieldParamsWithOptions(settings, options())
 	if err != nil {
 		return nil, fmt.Errorf("list the settings: %w", err)
 	}
