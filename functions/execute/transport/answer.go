@@ -2,6 +2,7 @@ package transport
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -107,19 +108,18 @@ func (t *Transport) answerDirect(ctx context.Context, x *request) (a *answer, er
 	return a, nil
 }
 
-// auditResult gives the sink a copy of an answer, cut to what brokers take.
+// auditResult gives the sink a copy of an answer, cut to what brokers take if it
+// is not yet.
 func (t *Transport) auditResult(ctx context.Context, event *cloudevent.Event, a *answer, r *execution.Result) {
 	if t.sink == nil {
 		return
 	}
-	limit := t.eventBytes
-	if limit == 0 {
-		limit = auditBytes
-	}
-	a, _, err := t.bounded(ctx, event, a, r, limit)
-	if err != nil {
-		server.Logger(ctx).Error("A completed event could not be made for the sink", "error", err)
-		return
+	if a.data == nil || t.eventBytes == 0 {
+		var err error
+		if a, _, err = t.bounded(ctx, event, a, r, cmp.Or(t.eventBytes, auditBytes)); err != nil {
+			server.Logger(ctx).Error("A completed event could not be made for the sink", "error", err)
+			return
+		}
 	}
 	t.sink.Send(t.completed(event, a))
 }
