@@ -120,9 +120,9 @@ func (s *StreamTruncation) cut(b []byte, room int) []byte {
 		// Quotes instead of null, and the padding of base64.
 		room = max(room-8, 0)
 	}
-	head, spent := p.forward(b[:headEnd], room/2)
-	tail, spentTail := p.backward(b[max(tailStart, head):], room-spent)
-	head, _ = p.forward(b[:min(headEnd, len(b)-tail)], room-spentTail)
+	head, spent := p.fit(b[:headEnd], room/2, false)
+	tail, spentTail := p.fit(b[max(tailStart, head):], room-spent, true)
+	head, _ = p.fit(b[:min(headEnd, len(b)-tail)], room-spentTail, false)
 	out := slices.Concat(b[:head], b[len(b)-tail:])
 	s.Truncated, s.HeadBytes, s.CapturedBytes = true, int64(head), int64(len(out))
 	return out
@@ -151,32 +151,21 @@ func (p pricer) thirds(b byte, width int, bad, again bool) int {
 	return n
 }
 
-// forward returns how many bytes from the front of b fit into room, and their
-// price.
-func (p pricer) forward(b []byte, room int) (n, price int) {
+// fit returns how many bytes from the front of b, or from its end, fit into
+// room, and their price.
+func (p pricer) fit(b []byte, room int, fromEnd bool) (n, price int) {
 	spent, again := 0, false
 	for n < len(b) {
-		r, width := utf8.DecodeRune(b[n:])
-		bad := r == utf8.RuneError && width == 1
-		cost := p.thirds(b[n], width, bad, again)
-		if spent+cost > 3*room || bad && !p.binary {
-			// A part of a rune that head and tail share belongs to neither.
-			break
+		rest := b[n:]
+		r, width := utf8.DecodeRune(rest)
+		first := rest[0]
+		if fromEnd {
+			rest = b[:len(b)-n]
+			r, width = utf8.DecodeLastRune(rest)
+			first = rest[len(rest)-width]
 		}
-		spent, again = spent+cost, bad
-		n += width
-	}
-	return n, (spent + 2) / 3
-}
-
-// backward is forward from the end of b.
-func (p pricer) backward(b []byte, room int) (n, price int) {
-	spent, again := 0, false
-	for n < len(b) {
-		last := len(b) - n
-		r, width := utf8.DecodeLastRune(b[:last])
 		bad := r == utf8.RuneError && width == 1
-		cost := p.thirds(b[last-width], width, bad, again)
+		cost := p.thirds(first, width, bad, again)
 		if spent+cost > 3*room || bad && !p.binary {
 			// A part of a rune that head and tail share belongs to neither.
 			break
