@@ -19,6 +19,7 @@ import (
 
 	"github.com/preheat-dev/preheat/api/sandbox/v1alpha1"
 	"github.com/preheat-dev/preheat/functions/execute/pool"
+	"github.com/preheat-dev/preheat/internal/pause"
 )
 
 // annotationDelivery tells, on the claim of an event, which delivery made it.
@@ -51,17 +52,14 @@ func (p *Pool) Finish(ctx context.Context, event string, answer []byte) error {
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), endTimeout)
 	defer cancel()
-	pause := 50 * time.Millisecond
+	wait := 50 * time.Millisecond
 	for {
 		_, err = p.client.SandboxV1alpha1().SandboxClaims(p.namespace).Patch(ctx, claimOf(event), types.MergePatchType, patch, metav1.PatchOptions{}, "status")
 		if err == nil || apierrors.IsNotFound(err) || apierrors.IsInvalid(err) || ctx.Err() != nil {
 			break
 		}
-		select {
-		case <-ctx.Done():
-		case <-time.After(pause):
-		}
-		pause *= 4
+		pause.For(ctx, wait)
+		wait *= 4
 	}
 	if err != nil {
 		return fmt.Errorf("record the answer of an event in claim %s: %w", claimOf(event), err)
@@ -101,7 +99,7 @@ func finished(answer []byte, now time.Time) ([]byte, error) {
 // which it waits until that one's time is over. It returns nothing and no
 // error when the other delivery has given up before the program began.
 func (p *Pool) Await(ctx context.Context, event string) ([]byte, error) {
-	pause := lookAtFirst
+	wait := lookAtFirst
 	var ended time.Time
 	for {
 		c, err := p.lookAt(ctx, event)
@@ -128,9 +126,9 @@ func (p *Pool) Await(ctx context.Context, event string) ([]byte, error) {
 			return nil, context.Cause(ctx)
 		case <-p.ctx.Done():
 			return nil, pool.ErrClosed
-		case <-time.After(pause):
+		case <-time.After(wait):
 		}
-		pause = min(pause*3/2, lookAtMost)
+		wait = min(wait*3/2, lookAtMost)
 	}
 }
 

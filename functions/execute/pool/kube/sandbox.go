@@ -19,6 +19,7 @@ import (
 	"github.com/preheat-dev/preheat/functions/execute/pool"
 	"github.com/preheat-dev/preheat/functions/execute/pool/remote"
 	"github.com/preheat-dev/preheat/functions/runner/wire"
+	"github.com/preheat-dev/preheat/internal/pause"
 )
 
 // lostGrace is what a lost sandbox's runner may still say: its last words may
@@ -91,10 +92,8 @@ func (s *sandbox) limitLater(ctx context.Context) (stop func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	var work sync.WaitGroup
 	work.Go(func() {
-		select {
-		case <-ctx.Done():
+		if !pause.For(ctx, limitAfter) {
 			return
-		case <-time.After(limitAfter):
 		}
 		patch, err := lock.Limit(s.claim, s.lifetime)
 		if err == nil {
@@ -170,18 +169,16 @@ func (p *Pool) endClaim(ctx context.Context, name, poolName string) {
 // retry calls do until it succeeds, endTries times at most and until ctx ends,
 // and returns its last error.
 func retry(ctx context.Context, do func(context.Context) error) error {
-	pause := 50 * time.Millisecond
+	wait := 50 * time.Millisecond
 	for try := 1; ; try++ {
 		err := do(ctx)
 		if err == nil || try == endTries {
 			return err
 		}
-		select {
-		case <-ctx.Done():
+		if !pause.For(ctx, wait) {
 			return err
-		case <-time.After(pause):
 		}
-		pause *= 4
+		wait *= 4
 	}
 }
 

@@ -5,6 +5,8 @@ import (
 	"time"
 
 	"github.com/cenkalti/backoff/v5"
+
+	"github.com/preheat-dev/preheat/internal/pause"
 )
 
 const (
@@ -20,8 +22,8 @@ const (
 // is held.
 func (s *sandbox) destroy(p *Pool) {
 	p.work.Go(func() {
-		pause := backoff.NewExponentialBackOff()
-		pause.InitialInterval, pause.MaxInterval = 100*time.Millisecond, 30*time.Second
+		pauses := backoff.NewExponentialBackOff()
+		pauses.InitialInterval, pauses.MaxInterval = 100*time.Millisecond, 30*time.Second
 		for tries := 1; ; tries++ {
 			ctx, cancel := context.WithTimeout(p.destroying, destroyTimeout)
 			err := s.instance.Destroy(ctx)
@@ -31,7 +33,7 @@ func (s *sandbox) destroy(p *Pool) {
 				return
 			}
 			p.destroyFailed(s, err, tries)
-			if !sleep(p.destroying, pause.NextBackOff()) {
+			if !pause.For(p.destroying, pauses.NextBackOff()) {
 				return
 			}
 		}

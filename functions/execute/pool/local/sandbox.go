@@ -10,6 +10,7 @@ import (
 
 	"github.com/preheat-dev/preheat/api/execution"
 	"github.com/preheat-dev/preheat/functions/execute/pool"
+	"github.com/preheat-dev/preheat/internal/pause"
 	"github.com/preheat-dev/preheat/internal/plan"
 )
 
@@ -111,13 +112,13 @@ func (s *sandbox) watch(ctx context.Context, limit time.Duration, started <-chan
 		case <-started:
 		case <-silence.C:
 		}
-		if !sleep(ctx, longAfter) {
+		if !pause.For(ctx, longAfter) {
 			return
 		}
 		if err := s.instance.Deprioritize(); err != nil && ctx.Err() == nil {
 			s.owner.log.Warn("A long program keeps its priority", "sandbox", s.Name(), "error", err)
 		}
-		for pause := limit + limitGrace - longAfter; sleep(ctx, pause); pause = limitGrace {
+		for wait := limit + limitGrace - longAfter; pause.For(ctx, wait); wait = limitGrace {
 			ended = s.endProgram(ctx) || ended
 		}
 	})
@@ -137,18 +138,6 @@ func (s *sandbox) endProgram(ctx context.Context) bool {
 		s.owner.log.Error("A program could not be ended at its time limit", "sandbox", s.Name(), "error", err)
 	}
 	return ended
-}
-
-// sleep waits and reports whether ctx goes on.
-func sleep(ctx context.Context, d time.Duration) bool {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-ctx.Done():
-		return false
-	case <-t.C:
-		return true
-	}
 }
 
 // atLimit is how a program ended that may have been ended from outside, at its
@@ -183,7 +172,7 @@ func (s *sandbox) Release() {
 			return
 		}
 		p.work.Go(func() {
-			sleep(p.ctx, answerFirst)
+			pause.For(p.ctx, answerFirst)
 			p.mu.Lock()
 			defer p.mu.Unlock()
 			s.end(p)

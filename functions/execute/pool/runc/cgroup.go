@@ -16,6 +16,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/preheat-dev/preheat/functions/runner/oom"
+	"github.com/preheat-dev/preheat/internal/pause"
 )
 
 // cgroupParent is the cgroup of all sandboxes of one state folder, so that
@@ -205,7 +206,7 @@ func removeEmptied(ctx context.Context, dir string) error {
 		for _, pid := range processes(dir) {
 			_ = unix.Kill(pid, unix.SIGKILL)
 		}
-		if !sleep(ctx, 5*time.Millisecond) {
+		if !pause.For(ctx, 5*time.Millisecond) {
 			return fmt.Errorf("cgroup %s does not become empty: %w", dir, err)
 		}
 	}
@@ -235,16 +236,4 @@ func writeExisting(path, value string) error {
 	}
 	_, err = f.WriteString(value)
 	return errors.Join(err, f.Close())
-}
-
-// sleep waits and reports whether ctx goes on.
-func sleep(ctx context.Context, d time.Duration) bool {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-ctx.Done():
-		return false
-	case <-t.C:
-		return true
-	}
 }

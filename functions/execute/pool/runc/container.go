@@ -22,6 +22,7 @@ import (
 	"github.com/preheat-dev/preheat/functions/execute/pool/local"
 	"github.com/preheat-dev/preheat/functions/execute/pool/remote"
 	"github.com/preheat-dev/preheat/functions/runner/wire"
+	"github.com/preheat-dev/preheat/internal/pause"
 )
 
 // container is one sandbox, or what is left of it.
@@ -237,10 +238,8 @@ func (c *container) reap(ctx context.Context) error {
 		if done || err != nil {
 			return err
 		}
-		select {
-		case <-ctx.Done():
+		if !pause.For(ctx, time.Millisecond) {
 			return fmt.Errorf("waiting for the runner: %w", context.Cause(ctx))
-		case <-time.After(time.Millisecond):
 		}
 	}
 }

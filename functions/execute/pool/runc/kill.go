@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/preheat-dev/preheat/internal/pause"
 )
 
 // How the processes of a cgroup are ended without any help from inside.
@@ -103,7 +105,7 @@ func (g cgroup) empty(ctx context.Context) error {
 			_, err := g.killAllBut(ctx, 0)
 			return err
 		}
-		if !sleep(ctx, time.Millisecond) {
+		if !pause.For(ctx, time.Millisecond) {
 			return fmt.Errorf("%w: %w", errAlive, context.Cause(ctx))
 		}
 	}
@@ -121,7 +123,7 @@ func (g cgroup) killAllBut(ctx context.Context, spared int) (bool, error) {
 		if err := g.killPass(ctx, spared); err != nil {
 			return true, err
 		}
-		if !sleep(ctx, passPause) {
+		if !pause.For(ctx, passPause) {
 			return true, fmt.Errorf("%d %w: %w", len(members), errAlive, context.Cause(ctx))
 		}
 	}
@@ -134,7 +136,7 @@ func (g cgroup) killPass(ctx context.Context, spared int) error {
 		return fmt.Errorf("freezing processes: %w", err)
 	}
 	for end := time.Now().Add(frozenWithin); !g.frozen() && time.Now().Before(end); {
-		if !sleep(ctx, time.Millisecond) {
+		if !pause.For(ctx, time.Millisecond) {
 			break
 		}
 	}
