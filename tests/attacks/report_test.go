@@ -1,7 +1,6 @@
 package attacks
 
 import (
-	"fmt"
 	"testing"
 
 	"github.com/preheat-dev/preheat/api/execution"
@@ -60,34 +59,6 @@ func TestS14NoWayToSucceed(t *testing.T) {
 		Code: prelude + "for fd in range(3, 16):\n    try: os.set_blocking(fd, False); os.write(fd, b'x\\0\\0\\0\\x24{\"status\":\"succeeded\",\"exit_code\":0}')\n    except OSError: pass\nos.kill(0, signal.SIGSTOP)",
 	})
 	product.Ended(t, r, execution.StatusTimedOut, 137, "SIGKILL")
-}
-
-// TestS14TheRunnerCannotBeStarved: a program that would give every thread of the
-// runner the least priority, in each way that there is, and then takes all
-// processor time that it can get, ends at its time limit.
-func TestS14TheRunnerCannotBeStarved(t *testing.T) {
-	t.Parallel()
-	busy := "\nfor _ in range(100):\n    if os.fork() == 0:\n        while True: pass\nwhile True: pass"
-	each := "for tid in map(int, os.listdir('/proc/1/task')):\n    try: %s\n    except OSError: pass"
-	for name, code := range map[string]string{
-		"by the idle class":      fmt.Sprintf(each, "os.sched_setscheduler(tid, os.SCHED_IDLE, os.sched_param(0))") + busy,
-		"by nice":                fmt.Sprintf(each, "os.setpriority(os.PRIO_PROCESS, tid, 19)") + busy,
-		"by nice for its user":   "try: os.setpriority(os.PRIO_USER, 0, 19)\nexcept OSError: pass" + busy,
-		"by one processor":       fmt.Sprintf(each, "os.sched_setaffinity(tid, {min(os.sched_getaffinity(0))})") + "\nos.sched_setaffinity(0, {min(os.sched_getaffinity(0))})" + busy,
-		"with nobody left there": fmt.Sprintf(each, "os.sched_setscheduler(tid, os.SCHED_IDLE, os.sched_param(0))") + busy[:len(busy)-len("while True: pass")] + "os._exit(7)",
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			request := execution.Request{Language: "python", Code: prelude + code, Limits: execution.Limits{TimeoutSeconds: 2}}
-			if name == "with nobody left there" {
-				request.Limits.TimeoutSeconds = 60 // it starves itself, too
-				product.Ended(t, shared.Execute(t, request), execution.StatusFailed, 7, "")
-				return
-			}
-			r := shared.Execute(t, request)
-			product.Ended(t, r, execution.StatusTimedOut, 137, "SIGKILL")
-		})
-	}
 }
 
 // TestS14AProgramMayLowerItself: what programs do with their own priority,

@@ -19,6 +19,9 @@ def each(f, *args):
         except OSError: pass
 def idle(t): os.sched_setscheduler(t, os.SCHED_IDLE, os.sched_param(0))
 def nice(t): os.setpriority(os.PRIO_PROCESS, t, 19)
+def nice_all():
+    try: os.setpriority(os.PRIO_USER, 0, 19)
+    except OSError: pass
 def pin(t): os.sched_setaffinity(t, {min(os.sched_getaffinity(0))})
 def burn():
     for _ in range(100):
@@ -34,6 +37,9 @@ func TestRunnerIsStarved(t *testing.T) {
 	for _, test := range []struct{ name, code string }{
 		{"idle class", "each(idle); burn()\nwhile True: pass"},
 		{"idle class, one processor", "each(idle); each(pin); burn()\nwhile True: pass"},
+		{"nice 19", "each(nice); burn()\nwhile True: pass"},
+		{"nice 19 for its user", "nice_all(); burn()\nwhile True: pass"},
+		{"one processor", "each(pin); os.sched_setaffinity(0, {min(os.sched_getaffinity(0))}); burn()\nwhile True: pass"},
 		{"nice 19, one processor", "each(nice); each(pin); burn()\nwhile True: pass"},
 		{"stopped parents", "each(idle); each(pin); burn(); os.kill(os.getpid(), signal.SIGSTOP)"},
 		{"processes that multiply", "each(idle); each(pin)\nwhile True:\n    try: os.fork()\n    except OSError: pass"},
@@ -54,6 +60,11 @@ func TestRunnerIsStarved(t *testing.T) {
 		if exits := []int{7, 137}; !slices.Contains(exits, r.ExitCode) || r.Status == execution.StatusSucceeded {
 			t.Errorf("%s with exit code %d", r.Status, r.ExitCode)
 		}
+	})
+	t.Run("and exit in time", func(t *testing.T) {
+		// It starves itself, too.
+		r := p.Execute(t, execution.Request{Language: "python", Code: starve + "each(idle); burn(); os._exit(7)", Limits: execution.Limits{TimeoutSeconds: 60}})
+		product.Ended(t, r, execution.StatusFailed, 7, "")
 	})
 	// A place that was lost would be missed: there are two of them.
 	product.Eventually(t, time.Minute, "the pool is whole again", func() bool {
