@@ -1,7 +1,6 @@
 package server
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -25,7 +24,7 @@ import (
 func Body(c *fiber.Ctx) ([]byte, error) {
 	x := exchangeOf(c)
 	if x == nil {
-		return c.BodyRaw(), nil
+		return nil, errForeign
 	}
 	return x.body.whole()
 }
@@ -35,15 +34,11 @@ func Body(c *fiber.Ctx) ([]byte, error) {
 // cut, so that the client can tell it from a complete one. What c's response
 // says of its status and headers must be said before.
 func Encode(c *fiber.Ctx, mediaType string, write func(io.Writer) error) error {
-	c.Set(fiber.HeaderContentType, mediaType)
 	x := exchangeOf(c)
 	if x == nil {
-		var body bytes.Buffer
-		if err := write(&body); err != nil {
-			return fmt.Errorf("encode the answer: %w", err)
-		}
-		return c.Send(body.Bytes())
+		return errForeign
 	}
+	c.Set(fiber.HeaderContentType, mediaType)
 	if err := write(&encoder{exchange: x, c: c}); err != nil {
 		return fmt.Errorf("encode the answer: %w", err)
 	}

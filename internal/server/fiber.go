@@ -15,6 +15,9 @@ import (
 // defaultType is what fasthttp calls a body of which the handler says nothing.
 const defaultType = "text/plain; charset=utf-8"
 
+// errForeign is of a handler whose app was not made by this package.
+var errForeign = errors.New("the app was not made by this package")
+
 type localKey struct{}
 
 func exchangeOf(c *fiber.Ctx) *exchange {
@@ -30,7 +33,7 @@ func HTTPHandler(h http.Handler) fiber.Handler {
 	return func(c *fiber.Ctx) error {
 		x := exchangeOf(c)
 		if x == nil {
-			return errors.New("handler of net/http: the app was not made by this package")
+			return errForeign
 		}
 		x.native = h
 		return nil

@@ -2,7 +2,6 @@ package server
 
 import (
 	"context"
-	"errors"
 	"io"
 	"net/http"
 
@@ -20,7 +19,7 @@ import (
 func StreamBytes(c *fiber.Ctx, produce func(ctx context.Context, w io.Writer) error) error {
 	x := exchangeOf(c)
 	if x == nil {
-		return errors.New("stream: the app was not made by this package")
+		return errForeign
 	}
 	if c.Method() == http.MethodHead {
 		return nil

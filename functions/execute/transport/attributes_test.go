@@ -208,7 +208,7 @@ func TestHeaderValues(t *testing.T) {
 			t.Errorf("id %q, extensions %v", e.ID(), e.Extensions())
 		}
 		e.SetExtension("causationid", e.ID())
-		if err := (&Transport{}).sendEvent(c, e, &answer{data: []byte("{}")}, false); err != nil {
+		if err := setAttributes(c, e); err != nil {
 			t.Fatal(err)
 		}
 		const encoded = "a%20%22b%22%20%2525%20%E2%82%AC%20%E2%82%AC"

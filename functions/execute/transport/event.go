@@ -139,6 +139,14 @@ func (t *Transport) sendEvent(c *fiber.Ctx, e *cloudevent.Event, a *answer, stru
 		}
 		return server.Encode(c, execution.MediaCloudEvent, func(w io.Writer) error { return writeStructured(w, envelope, a) })
 	}
+	if err := setAttributes(c, e); err != nil {
+		return err
+	}
+	return server.Encode(c, execution.MediaJSON, a.write)
+}
+
+// setAttributes says in c's header what an event without data says.
+func setAttributes(c *fiber.Ctx, e *cloudevent.Event) error {
 	header := attributeHeader{}
 	if err := cehttp.WriteResponseWriter(binding.WithForceBinary(c.Context()), (*binding.EventMessage)(e), http.StatusOK, header); err != nil {
 		return fmt.Errorf("encode the completed event: %w", err)
@@ -147,7 +155,7 @@ func (t *Transport) sendEvent(c *fiber.Ctx, e *cloudevent.Event, a *answer, stru
 	for name, values := range header {
 		c.Set(name, values[0])
 	}
-	return server.Encode(c, execution.MediaJSON, a.write)
+	return nil
 }
 
 // writeStructured writes an event whose envelope, a JSON object, has no data.
