@@ -30,9 +30,9 @@ def burn():
 print("here I am", flush=True)
 `
 
-// TestRunnerIsStarved: a program ends soon after its limit whatever it does to
+// TestS14RunnerIsStarved: a program ends soon after its limit whatever it does to
 // the runner of its sandbox, nothing of it goes on, and its place comes back.
-func TestRunnerIsStarved(t *testing.T) {
+func TestS14RunnerIsStarved(t *testing.T) {
 	p := product.Start(t, "PREHEAT_POOL_SIZE=1", "PREHEAT_JAVASCRIPT_POOL_SIZE=0", "PREHEAT_MAX_SANDBOXES=2")
 	for _, test := range []struct{ name, code string }{
 		{"idle class", "each(idle); burn()\nwhile True: pass"},
