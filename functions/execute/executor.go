@@ -131,7 +131,7 @@ func (e *Executor) execute(ctx context.Context, r request, sink Sink, began time
 	}
 	timeout := seconds(p.Limits.TimeoutSeconds)
 	sandbox, err := e.claim(ctx, pool.Claim{
-		Language: p.Language, Pool: p.Pool, ID: r.id, Event: r.event, Deadline: began.Add(r.queue + timeout + 2*overtime),
+		Language: p.Language, Pool: p.Pool, ID: r.id, Event: r.event, Memory: e.memory(p), Deadline: began.Add(r.queue + timeout + 2*overtime),
 	}, r.queue)
 	claimed := time.Now()
 	if err != nil {
@@ -200,7 +200,10 @@ func (e *Executor) claim(ctx context.Context, want pool.Claim, queue time.Durati
 
 func (e *Executor) claimProblem(want pool.Claim, queue time.Duration, err error) *execution.Problem {
 	var problem *execution.Problem
+	var invalid *pool.InvalidError
 	switch {
+	case errors.As(err, &invalid):
+		problem = invalidProblem(invalid)
 	case errors.Is(err, pool.ErrNoSandbox):
 		problem = execution.NewProblem(execution.ProblemNoSandbox, "All sandboxes for %s are in use; none became free within %g seconds.", want.Language, queue.Seconds())
 		problem.RetryAfterSeconds = 1
@@ -233,7 +236,7 @@ func (e *Executor) runProblem(ctx context.Context, id string, err error) *execut
 	case errors.Is(err, budget.ErrFull):
 		return NoMemory()
 	case errors.As(err, &invalid):
-		return execution.NewProblem(execution.ProblemInvalidValue, "The sandbox cannot run this: %s.", invalid.Detail)
+		return invalidProblem(invalid)
 	case errors.Is(err, errOvertime):
 		return execution.NewProblem(execution.ProblemDeadline, "The sandbox did not report within %s after the program's deadline.", overtime)
 	case errors.Is(err, errExcess):
@@ -244,6 +247,10 @@ func (e *Executor) runProblem(ctx context.Context, id string, err error) *execut
 	}
 	e.log.Error("A run failed", "execution", id, "error", err)
 	return execution.NewProblem(execution.ProblemInternal, "The sandbox failed to run the program.")
+}
+
+func invalidProblem(err *pool.InvalidError) *execution.Problem {
+	return execution.Invalid(err.Field, "The sandbox cannot run this: %s.", err.Detail)
 }
 
 // NoMemory is the problem of an execution for whose result the process has no
@@ -257,6 +264,14 @@ func NoMemory() *execution.Problem {
 // gone is the problem of an execution whose caller no longer waits for it.
 func gone(ctx context.Context) *execution.Problem {
 	return execution.NewProblem(execution.ProblemNotReady, "The execution was abandoned: %s.", context.Cause(ctx))
+}
+
+// memory is the memory that p asks for, 0 if it is what sandboxes have anyway.
+func (e *Executor) memory(p *execution.Program) int64 {
+	if p.Limits.MemoryBytes == e.limits.Default.MemoryBytes {
+		return 0
+	}
+	return p.Limits.MemoryBytes
 }
 
 // run is what the runner is asked to do.
@@ -274,10 +289,8 @@ func (e *Executor) run(req request, timeout time.Duration) pool.Run {
 			Timeout: timeout, Output: bound(p.Limits.OutputBytes), TotalOutput: p.Limits.TotalOutputBytes,
 			Artifacts: e.limits.Artifacts, ArtifactBytes: bound(e.limits.ArtifactBytes),
 			Results: e.limits.Results, ResultBytes: bound(e.limits.ResultBytes),
+			Memory: e.memory(p),
 		},
-	}
-	if p.Limits.MemoryBytes != e.limits.Default.MemoryBytes {
-		r.Limits.Memory = p.Limits.MemoryBytes
 	}
 	for _, f := range p.Files {
 		r.Files = append(r.Files, pool.File{Path: f.Path, Content: f.Content})

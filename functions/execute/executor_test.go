@@ -62,6 +62,7 @@ func TestClaimFails(t *testing.T) {
 		"unknown pool":     {fmt.Errorf("x: %w", pool.ErrUnknownPool), 404, execution.ProblemNotFound, "pool", false},
 		"unknown language": {fmt.Errorf("x: %w", pool.ErrUnknownLanguage), 404, execution.ProblemNotFound, "language", false},
 		"closed":           {fmt.Errorf("x: %w", pool.ErrClosed), 503, execution.ProblemNotReady, "", true},
+		"invalid":          {fmt.Errorf("x: %w", &pool.InvalidError{Field: "limits.memory_bytes"}), 422, execution.ProblemInvalidValue, "limits.memory_bytes", false},
 		"anything else":    {errors.New("secret"), 500, execution.ProblemInternal, "", false},
 	} {
 		t.Run(name, func(t *testing.T) {

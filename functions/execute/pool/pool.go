@@ -72,6 +72,9 @@ type Claim struct {
 	// may be delivered again: lower-case letters and digits, at most 56. A
 	// pool that keeps records of events claims no sandbox for it twice.
 	Event string
+	// Memory bounds the sandbox, in bytes; 0 leaves it as the pool made it. A
+	// pool that cannot bound it returns an *InvalidError.
+	Memory int64
 	// Deadline is when the sandbox ends at the latest, whatever happens.
 	Deadline time.Time
 }

@@ -64,12 +64,19 @@ type Outcome struct {
 	Notes      []string
 }
 
-// InvalidError says that the sandbox cannot run this program because of what
-// the run asks for.
+// InvalidError says that a sandbox cannot run a program because of what the
+// claim or the run asks for.
 type InvalidError struct {
+	// Field is the request's field, where the detail does not name it.
+	Field string
 	// Detail is a clause for the caller to read.
 	Detail string
 }
 
 // Error implements error.
-func (e *InvalidError) Error() string { return "the sandbox cannot run this: " + e.Detail }
+func (e *InvalidError) Error() string {
+	if e.Field != "" {
+		return "the sandbox cannot run this: " + e.Field + ": " + e.Detail
+	}
+	return "the sandbox cannot run this: " + e.Detail
+}

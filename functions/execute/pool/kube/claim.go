@@ -50,6 +50,9 @@ func (p *Pool) Claim(ctx context.Context, want pool.Claim) (pool.Sandbox, error)
 	if err := p.Ready(); err != nil {
 		return nil, err
 	}
+	if want.Memory > 0 {
+		return nil, &pool.InvalidError{Field: "limits.memory_bytes", Detail: "the sandboxes of this cluster have the memory of their template"}
+	}
 	o, err := p.cache.choose(want)
 	if err != nil {
 		return nil, err
