@@ -193,12 +193,12 @@ func (p *Pool) claimOrWait(want pool.Claim) (*waiter, *sandbox, error) {
 	}
 	if len(wp.waiting) == 0 {
 		if s := wp.warmest(); s != nil {
-			s.claim()
+			s.claim(want.Deadline)
 			p.step()
 			return nil, s, nil
 		}
 	}
-	w := &waiter{pool: wp, claim: plan.Claim{Name: rand.Text(), Created: time.Now()}, got: make(chan *sandbox, 1)}
+	w := &waiter{pool: wp, claim: plan.Claim{Name: rand.Text(), Created: time.Now()}, deadline: want.Deadline, got: make(chan *sandbox, 1)}
 	wp.waiting = append(wp.waiting, w)
 	p.metrics.misses.WithLabelValues(wp.config.Name).Inc()
 	p.step()

@@ -43,6 +43,8 @@ type sandbox struct {
 	failure  error
 	queued   bool
 	released sync.Once
+	// expiry ends it at its claim's deadline.
+	expiry *time.Timer
 }
 
 var _ pool.Sandbox = (*sandbox)(nil)
@@ -56,8 +58,27 @@ func (s *sandbox) Pool() string { return s.pool.config.Name }
 // Queued implements pool.Sandbox.
 func (s *sandbox) Queued() bool { return s.queued }
 
-// claim makes the sandbox somebody's own. mu is held.
-func (s *sandbox) claim() { s.planned.Phase, s.planned.ClaimedAt = plan.Claimed, time.Now() }
+// claim makes the sandbox somebody's own until the deadline, if there is one.
+// mu is held.
+func (s *sandbox) claim(deadline time.Time) {
+	now := time.Now()
+	s.planned.Phase, s.planned.ClaimedAt = plan.Claimed, now
+	if !deadline.IsZero() {
+		s.expiry = time.AfterFunc(deadline.Sub(now), s.expire)
+	}
+}
+
+// expire ends a sandbox that nobody has released in time.
+func (s *sandbox) expire() {
+	p := s.owner
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if !s.planned.Ending {
+		p.log.Warn("A sandbox ends at its claim's deadline", "pool", s.Pool(), "sandbox", s.Name())
+		s.end(p)
+		p.step()
+	}
+}
 
 // Run implements pool.Sandbox.
 func (s *sandbox) Run(ctx context.Context, run pool.Run, sink pool.Sink) (pool.Outcome, error) {
@@ -187,6 +208,9 @@ func (s *sandbox) end(p *Pool) {
 		return
 	}
 	s.planned.Ending = true
+	if s.expiry != nil {
+		s.expiry.Stop()
+	}
 	if s.instance != nil {
 		s.destroy(p)
 	} // else create does it, when there is something to destroy

@@ -29,9 +29,10 @@ type warmPool struct {
 
 // waiter is a claim in line. got yields its sandbox, or nil at the end.
 type waiter struct {
-	pool  *warmPool
-	claim plan.Claim
-	got   chan *sandbox
+	pool     *warmPool
+	claim    plan.Claim
+	deadline time.Time // of the sandbox
+	got      chan *sandbox
 }
 
 // step plans every pool and begins what the plans say. mu is held.
@@ -84,7 +85,7 @@ func (wp *warmPool) bind(b plan.Binding) {
 	w := wp.waiting[i]
 	wp.waiting = slices.Delete(wp.waiting, i, i+1)
 	s := wp.sandboxes[b.Sandbox]
-	s.claim()
+	s.claim(w.deadline)
 	w.got <- s
 }
 
