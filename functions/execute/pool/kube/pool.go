@@ -177,13 +177,14 @@ func (p *Pool) othersFirst(ctx context.Context) {
 }
 
 // background runs the end of a claim, which outlives its caller. After Close
-// it runs at once, in the caller's time.
+// it runs at once, in the caller's time; its writes have time limits of their
+// own.
 func (p *Pool) background(f func(ctx context.Context)) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.closed {
 		p.mu.Unlock()
-		f(p.ctx)
+		f(context.WithoutCancel(p.ctx))
 		p.mu.Lock()
 		return
 	}
