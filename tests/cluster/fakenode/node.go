@@ -51,6 +51,9 @@ type Options struct {
 	Fate func(*corev1.Pod) Fate
 	// WarmUp is how long a Pod takes to become ready.
 	WarmUp time.Duration
+	// Start, if it is not nil, makes the sandbox of each Pod that becomes ready,
+	// and returns the address at which its runner listens, at the node's port.
+	Start func(ctx context.Context, pod *corev1.Pod) (ip string, err error)
 	// Deleted is called for each Pod that is gone, if it is not nil.
 	Deleted func(*corev1.Pod)
 }
@@ -245,7 +248,14 @@ func (n *Node) startPod(ctx context.Context, pod *corev1.Pod) error {
 		return ctx.Err()
 	case <-time.After(n.opts.WarmUp):
 	}
-	return n.SetStatus(ctx, pod.Name, statusOf(fate))
+	ip := "127.0.0.1"
+	if fate == Ready && n.opts.Start != nil {
+		var err error
+		if ip, err = n.opts.Start(ctx, pod); err != nil {
+			return err
+		}
+	}
+	return n.SetStatus(ctx, pod.Name, statusOf(fate, ip))
 }
 
 // lingers reports whether a Pod that is to end is still there after a while.
@@ -270,7 +280,7 @@ func (n *Node) SetStatus(ctx context.Context, name string, status corev1.PodStat
 	return err
 }
 
-func statusOf(fate Fate) corev1.PodStatus {
+func statusOf(fate Fate, ip string) corev1.PodStatus {
 	now := metav1.Now()
 	waiting := func(reason, message string) []corev1.ContainerStatus {
 		return []corev1.ContainerStatus{{Name: "sandbox", State: corev1.ContainerState{
@@ -289,7 +299,7 @@ func statusOf(fate Fate) corev1.PodStatus {
 		return corev1.PodStatus{Phase: corev1.PodFailed, Reason: "Error", StartTime: &now}
 	}
 	return corev1.PodStatus{
-		Phase: corev1.PodRunning, StartTime: &now, PodIP: "127.0.0.1", PodIPs: []corev1.PodIP{{IP: "127.0.0.1"}},
+		Phase: corev1.PodRunning, StartTime: &now, PodIP: ip, PodIPs: []corev1.PodIP{{IP: ip}},
 		Conditions: []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue, LastTransitionTime: now}},
 	}
 }
