@@ -5,12 +5,10 @@ package lifecycle
 import (
 	"context"
 	"encoding/json"
-	"fmt"
 	"net/http"
 	"slices"
 	"strings"
 	"sync"
-	"syscall"
 	"testing"
 	"time"
 
@@ -222,22 +220,5 @@ func TestP1RequestsWaitInOrderOrGet429(t *testing.T) {
 	}
 	if r := p.Python(t, "print(1)"); r.Stdout != "1\n" {
 		t.Errorf("afterwards: %+v", r)
-	}
-}
-
-func TestP6ADeadSandboxIsNeverHandedOut(t *testing.T) {
-	p := product.Start(t)
-	product.Eventually(t, 30*time.Second, "the pool is full", func() bool { return len(pools(t, p)[execution.SandboxWarm]) == 3 })
-	killed := p.Processes(t)
-	for _, pid := range killed {
-		_ = syscall.Kill(pid, syscall.SIGKILL)
-	}
-	product.Eventually(t, 10*time.Second, "the killed processes are dead", func() bool {
-		return !slices.ContainsFunc(p.Processes(t), func(pid int) bool { return slices.Contains(killed, pid) })
-	})
-	for i := range 3 {
-		if r := p.Python(t, fmt.Sprint("print(", i, ")")); r.Stdout != fmt.Sprintln(i) {
-			t.Errorf("result %+v", r)
-		}
 	}
 }
