@@ -34,9 +34,9 @@ type Executor struct {
 	log     *slog.Logger
 }
 
-// New returns an executor that claims its sandboxes from p.
+// New returns an executor that claims its sandboxes from p, which it guards.
 func New(p pool.Pool, limits execution.ServerLimits, m *Metrics, log *slog.Logger) *Executor {
-	return &Executor{pool: p, limits: limits, metrics: m, log: log}
+	return &Executor{pool: pool.Guard(p), limits: limits, metrics: m, log: log}
 }
 
 // Limits returns what a request may ask for.
