@@ -41,7 +41,7 @@ func (n *Node) Down(ctx context.Context, progress func(string)) error {
 	progress("processes")
 	err := n.unmount()
 	if netns.Exists(n.Namespace()) {
-		err = errors.Join(err, netns.Delete(ctx, n.Namespace()))
+		err = errors.Join(err, netns.Delete(n.Namespace()))
 	}
 	err = errors.Join(err, n.removeCgroups())
 	n.removeShared()

@@ -89,14 +89,13 @@ func (n *Node) prepare(ctx context.Context) error {
 	return n.makeNetwork(ctx)
 }
 
-// makeNetwork makes the network namespace. It has to come before any Pod: the
-// first such namespace makes /run/netns a mount, which would hide the Pods'.
+// makeNetwork makes the network namespace, in which the node's programs run.
 func (n *Node) makeNetwork(ctx context.Context) error {
 	ns := n.Namespace()
 	if netns.Exists(ns) {
 		return nil
 	}
-	if err := netns.Add(ctx, ns); err != nil {
+	if err := netns.Add(ns); err != nil {
 		return err
 	}
 	for _, args := range [][]string{
