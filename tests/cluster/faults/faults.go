@@ -37,6 +37,8 @@ type Fault struct {
 	Lose bool
 	// Delay holds the call back first.
 	Delay time.Duration
+	// Lag is how much later than the API server says it a watch says it.
+	Lag time.Duration
 }
 
 // errLost is what a client sees of a lost answer.
@@ -120,7 +122,7 @@ func (i *Injector) roundTrip(next http.RoundTripper, req *http.Request) (*http.R
 		return refuse(req, fault.Status)
 	}
 	if call.Verb == watchVerb {
-		return i.watch(next, req)
+		return i.watch(next, req, fault.Lag)
 	}
 	resp, err := next.RoundTrip(req)
 	if err == nil && fault.Lose {
@@ -143,7 +145,7 @@ func (w *watched) Close() error {
 	return w.ReadCloser.Close()
 }
 
-func (i *Injector) watch(next http.RoundTripper, req *http.Request) (*http.Response, error) {
+func (i *Injector) watch(next http.RoundTripper, req *http.Request, lag time.Duration) (*http.Response, error) {
 	ctx, cancel := context.WithCancel(req.Context())
 	resp, err := next.RoundTrip(req.WithContext(ctx))
 	if err != nil {
@@ -151,6 +153,9 @@ func (i *Injector) watch(next http.RoundTripper, req *http.Request) (*http.Respo
 		return nil, err
 	}
 	w := &watched{ReadCloser: resp.Body}
+	if lag > 0 {
+		w.ReadCloser = late(resp.Body, lag)
+	}
 	w.end = func() {
 		cancel()
 		i.mu.Lock()
