@@ -9,9 +9,14 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/rest"
+
+	"github.com/preheat-dev/preheat/tests/cluster/faults"
+	"github.com/preheat-dev/preheat/tests/cluster/stage"
 )
 
-// disturb changes the pools and kills the controller, until stopped.
+// disturb changes the pools and kills the controller, which lags behind the
+// claims, until stopped.
 func (r *race) disturb() (stop func()) {
 	ctx, cancel := context.WithCancel(r.TB.Context())
 	var wg sync.WaitGroup
@@ -27,10 +32,11 @@ func (r *race) disturb() (stop func()) {
 			}
 		})
 	}
-	controller := r.Controller()
+	config, stopProxy := r.late()
+	controller := r.ControllerAt(config)
 	every(10*time.Second, 30*time.Second, func(int) {
 		controller.Kill()
-		controller = r.Controller()
+		controller = r.ControllerAt(config)
 	})
 	every(300*time.Millisecond, 2*time.Second, func(n int) {
 		// 24 → 0 → 24 and steps between.
@@ -41,7 +47,34 @@ func (r *race) disturb() (stop func()) {
 		cancel()
 		wg.Wait()
 		controller.Kill()
+		if err := stopProxy(); err != nil {
+			r.TB.Error(err)
+		}
 	}
+}
+
+// maxLag bounds how late the controller learns of claims. It is less than the
+// grace that a sandbox has whose claim the controller does not know.
+const maxLag = 3 * time.Second
+
+// late is a way to the API server on which news of claims come late: the cache
+// of a controller may lack the claim of a sandbox that it knows to be claimed,
+// or have an earlier one of its name.
+func (r *race) late() (*rest.Config, func() error) {
+	in := faults.New()
+	in.Set(func(c faults.Call) faults.Fault {
+		if c.Verb == "WATCH" && c.Resource == "sandboxclaims" {
+			return faults.Fault{Lag: rand.N(maxLag)}
+		}
+		return faults.Fault{}
+	})
+	config := r.Config()
+	stage.AsController(config)
+	late, stop, err := in.Proxy(config)
+	if err != nil {
+		r.TB.Fatal(err)
+	}
+	return late, stop
 }
 
 func (r *race) resize(i, size int) {

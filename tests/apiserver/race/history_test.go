@@ -27,17 +27,21 @@ type history struct {
 
 	mu     sync.Mutex
 	pods   map[types.UID]*podHistory
-	claims map[string]*claimHistory
-	lost   []string
+	claims map[types.UID]*claimHistory
+	// named are the claims of a name, in the order in which they came.
+	named map[string][]*claimHistory
+	lost  []string
 }
 
 type podHistory struct {
 	name string
 	warm bool
-	// claim and uid are the first holder, state is the last one.
-	claim, uid, state string
-	deleted           uint64
-	doubles           []string
+	// claim and uid are the first holder, state is the last one. The UID is
+	// that of an event's claim, whose name comes again.
+	claim, state string
+	uid          types.UID
+	deleted      uint64
+	doubles      []string
 }
 
 type claimHistory struct {
@@ -48,7 +52,7 @@ type claimHistory struct {
 // follow begins to record a namespace, and tells warm of the sandboxes that
 // become warm.
 func follow(sp *stage.Space, warm func(*corev1.Pod)) *history {
-	h := &history{sp: sp, warm: warm, pods: map[types.UID]*podHistory{}, claims: map[string]*claimHistory{}}
+	h := &history{sp: sp, warm: warm, pods: map[types.UID]*podHistory{}, claims: map[types.UID]*claimHistory{}, named: map[string][]*claimHistory{}}
 	ctx, cancel := context.WithCancel(context.WithoutCancel(sp.TB.Context()))
 	var wg sync.WaitGroup
 	record := func(open opener, see func(watch.EventType, runtime.Object)) {
@@ -132,12 +136,12 @@ func (h *history) seePod(event watch.EventType, obj runtime.Object) {
 		p = &podHistory{name: pod.Name}
 		h.pods[pod.UID] = p
 	}
-	claim, state := pod.Labels[v1alpha1.LabelClaim], pod.Labels[v1alpha1.LabelState]
+	claim, state, uid := pod.Labels[v1alpha1.LabelClaim], pod.Labels[v1alpha1.LabelState], types.UID(pod.Labels[v1alpha1.LabelClaimUID])
 	switch {
 	case p.claim == "":
-		p.claim, p.uid = claim, pod.Labels[v1alpha1.LabelClaimUID]
-	case p.claim != claim:
-		p.doubles = append(p.doubles, fmt.Sprintf("sandbox %s went from claim %s to %q", p.name, p.claim, claim))
+		p.claim, p.uid = claim, uid
+	case p.claim != claim || p.uid != uid:
+		p.doubles = append(p.doubles, fmt.Sprintf("sandbox %s went from claim %s (%s) to %q (%s)", p.name, p.claim, p.uid, claim, uid))
 	case state == v1alpha1.StateWarm:
 		p.doubles = append(p.doubles, fmt.Sprintf("sandbox %s was claimed and is warm again", p.name))
 	}
@@ -158,10 +162,11 @@ func (h *history) seeClaim(event watch.EventType, obj runtime.Object) {
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	c := h.claims[claim.Name]
+	c := h.claims[claim.UID]
 	if c == nil {
 		c = &claimHistory{}
-		h.claims[claim.Name] = c
+		h.claims[claim.UID] = c
+		h.named[claim.Name] = append(h.named[claim.Name], c)
 	}
 	if c.ended == 0 && (event == watch.Deleted || claim.Status.FinishedAt != nil) {
 		c.ended = version(claim)
@@ -172,6 +177,19 @@ func (h *history) seeClaim(event watch.EventType, obj runtime.Object) {
 type verdict struct {
 	claimed            int
 	doubles, destroyed []string
+	// again counts the claims that got the name of an earlier one.
+	again int
+}
+
+// holder is the claim of a sandbox, nil if it never came to be.
+func (h *history) holder(p *podHistory) *claimHistory {
+	if p.uid != "" {
+		return h.claims[p.uid]
+	}
+	if named := h.named[p.claim]; len(named) > 0 {
+		return named[len(named)-1]
+	}
+	return nil
 }
 
 func (h *history) verdict() verdict {
@@ -179,6 +197,9 @@ func (h *history) verdict() verdict {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	v := verdict{doubles: h.lost}
+	for _, named := range h.named {
+		v.again += len(named) - 1
+	}
 	for _, p := range h.pods {
 		v.doubles = append(v.doubles, p.doubles...)
 		if p.claim == "" {
@@ -187,7 +208,7 @@ func (h *history) verdict() verdict {
 		v.claimed++
 		// A surrendered sandbox is nobody's, and a claim that never came to
 		// be cannot hold one.
-		c := h.claims[p.claim]
+		c := h.holder(p)
 		if p.deleted == 0 || p.state != v1alpha1.StateClaimed || c == nil {
 			continue
 		}

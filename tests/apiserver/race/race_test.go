@@ -1,7 +1,8 @@
 // Package race_test lets claimants race for the sandboxes of pools that are
-// scaled, rolled out and kept by a controller that is killed again and again,
-// and then asks the API server's own history whether a sandbox was ever
-// claimed twice, destroyed under its claim, or left behind.
+// scaled, rolled out and kept by a controller that is killed again and again
+// and learns late of claims. Half of the claims are of events whose names are
+// used again at once. Then it asks the API server's own history whether a
+// sandbox was ever claimed twice, destroyed under its claim, or left behind.
 package race_test
 
 import (
@@ -47,6 +48,7 @@ func TestMain(m *testing.M) {
 type race struct {
 	*stage.Space
 	pools  []*kube.Pool
+	events events
 	claims atomic.Int64
 	missed atomic.Int64
 
@@ -69,7 +71,7 @@ func TestRace(t *testing.T) {
 		sp.Create(sp.Pool(poolName(i), "python", poolSize))
 	}
 	for range claimants {
-		r.pools = append(r.pools, sp.Claimant())
+		r.pools = append(r.pools, sp.ClaimantThatRemembers(time.Second))
 	}
 	start := time.Now()
 	stop := r.disturb()
@@ -89,8 +91,8 @@ func TestRace(t *testing.T) {
 	claims := r.claims.Load() + herd.claims.Load()
 	fmt.Printf("claims=%d double=%d destroyed=%d leaked=%d won=%d seconds=%.0f\n",
 		claims, len(doubles), len(v.destroyed), len(leaked), v.claimed, took.Seconds())
-	t.Logf("%d executions, %d claims that waited in vain, %d claims of the herd, %.0f claims per second",
-		r.claims.Load(), r.missed.Load(), herd.claims.Load(), float64(claims)/took.Seconds())
+	t.Logf("%d executions, %d of them of events, %d claims that waited in vain, %d claims of the herd, %d claims by a name that was used before, %.0f claims per second",
+		r.claims.Load(), r.events.claims.Load(), r.missed.Load(), herd.claims.Load(), v.again, float64(claims)/took.Seconds())
 	for _, e := range r.errors[:min(len(r.errors), 10)] {
 		t.Logf("of %d errors: %s", len(r.errors), e)
 	}
@@ -102,6 +104,9 @@ func TestRace(t *testing.T) {
 	if v.claimed < int(r.claims.Load()) {
 		t.Errorf("the history shows %d claimed sandboxes for %d claims", v.claimed, r.claims.Load())
 	}
+	if v.again < int(r.events.claims.Load())/2 {
+		t.Errorf("names came again %d times in %d claims of events", v.again, r.events.claims.Load())
+	}
 }
 
 func poolName(i int) string { return fmt.Sprintf("pool-%d", i) }
@@ -112,8 +117,12 @@ func (r *race) run(ctx context.Context, h *herd) {
 	for i, p := range r.pools {
 		for range perClaimant {
 			wg.Go(func() {
-				for r.claims.Load()+h.claims.Load() < *claimsWanted && ctx.Err() == nil {
-					r.execute(ctx, p, fmt.Sprint(i))
+				for n := 0; r.claims.Load()+h.claims.Load() < *claimsWanted && ctx.Err() == nil; n++ {
+					if n%2 == 0 {
+						r.execute(ctx, p, pool.Claim{ID: fmt.Sprint(i)}, func() func() { return func() {} })
+					} else {
+						r.events.deliver(ctx, r, p, fmt.Sprint(i))
+					}
 				}
 			})
 		}
@@ -132,34 +141,41 @@ func (r *race) run(ctx context.Context, h *herd) {
 	}
 }
 
-// execute makes one claim and uses it.
-func (r *race) execute(ctx context.Context, p *kube.Pool, claimant string) {
+// execute makes one claim and uses it. It reports whether there was a sandbox.
+// begin is called when there is one, and what it returns before its release.
+func (r *race) execute(ctx context.Context, p *kube.Pool, want pool.Claim, begin func() (end func())) bool {
 	ctx, cancel := context.WithTimeout(ctx, 20*time.Second)
 	defer cancel()
-	s, err := p.Claim(ctx, pool.Claim{Language: "python", ID: claimant, Deadline: time.Now().Add(2 * time.Minute)})
-	if errors.Is(err, pool.ErrNoSandbox) {
+	want.Language, want.Deadline = "python", time.Now().Add(2*time.Minute)
+	s, err := p.Claim(ctx, want)
+	switch {
+	case errors.Is(err, pool.ErrNoSandbox):
 		r.missed.Add(1)
-		return
-	}
-	if err != nil {
+		return false
+	case errors.Is(err, pool.ErrDelivered):
+		return false
+	case err != nil:
 		r.failed("claim: %v", err)
-		return
+		return false
 	}
 	defer s.Release()
+	defer begin()()
 	r.claims.Add(1)
 	var out answer
 	if _, err := s.Run(ctx, fakenode.Program(), &out); err != nil {
 		// The history still has this claim.
 		r.failed("run in %s: %v", s.Name(), err)
 	} else {
-		r.won(s.Name(), types.UID(out.uid), claimant)
+		r.won(s.Name(), types.UID(out.uid), want.ID)
 		if string(out.name) != s.Name() {
-			r.double("claimant %s has sandbox %s and %q ran its program", claimant, s.Name(), out.name)
+			r.double("claimant %s has sandbox %s and %q ran its program", want.ID, s.Name(), out.name)
 		}
 	}
-	if rand.IntN(20) == 0 {
+	// Some hold their sandbox for a while, more so those of events.
+	if rand.IntN(20) == 0 || want.Event != "" && rand.IntN(4) == 0 {
 		time.Sleep(time.Duration(rand.IntN(200)) * time.Millisecond)
 	}
+	return true
 }
 
 // answer is what a sandbox says of itself: its name and its UID.
