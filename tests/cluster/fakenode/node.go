@@ -1,7 +1,7 @@
 // Package fakenode plays the nodes of a cluster that has none: Pods of sandboxes
 // become ready, fail or get stuck as a test wants it, and their runners take
-// runs over real connections without running anything. It tells a test what
-// was done to each sandbox.
+// runs over real connections without running anything, unless Options.Start
+// makes real ones. It reports what was done to each sandbox.
 package fakenode
 
 import (
