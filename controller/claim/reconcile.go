@@ -24,6 +24,10 @@ import (
 // eventBound is the event of a claim that the controller has bound.
 const eventBound = "Bound"
 
+// conflictPause is when a claim is looked at again after a conflict. Usually a
+// newer version of it is on its way and comes first, but nothing promises that.
+const conflictPause = time.Second
+
 type claimReconciler struct {
 	client versioned.Interface
 	pods   corelisters.PodLister
@@ -66,8 +70,11 @@ func (r *claimReconciler) writeStatus(ctx context.Context, c *v1alpha1.SandboxCl
 		return nil
 	}
 	_, err := r.client.SandboxV1alpha1().SandboxClaims(c.Namespace).UpdateStatus(ctx, c, metav1.UpdateOptions{})
-	if err == nil || apierrors.IsConflict(err) || apierrors.IsNotFound(err) {
-		return nil // the newer claim is on its way, or it is over
+	switch {
+	case err == nil || apierrors.IsNotFound(err):
+		return nil
+	case apierrors.IsConflict(err):
+		return controller.NewRequeueAfter(conflictPause)
 	}
 	return fmt.Errorf("write the status of claim %s: %w", c.Name, err)
 }
@@ -89,10 +96,13 @@ func (r *claimReconciler) sandbox(c *v1alpha1.SandboxClaim) (*corev1.Pod, error)
 func (r *claimReconciler) remove(ctx context.Context, c *v1alpha1.SandboxClaim) error {
 	err := r.client.SandboxV1alpha1().SandboxClaims(c.Namespace).Delete(ctx, c.Name,
 		metav1.DeleteOptions{Preconditions: metav1.NewUIDPreconditions(string(c.UID))})
-	if err != nil && !apierrors.IsNotFound(err) && !apierrors.IsConflict(err) {
-		return fmt.Errorf("delete claim %s: %w", c.Name, err)
+	switch {
+	case err == nil || apierrors.IsNotFound(err):
+		return nil
+	case apierrors.IsConflict(err):
+		return controller.NewRequeueAfter(conflictPause)
 	}
-	return nil
+	return fmt.Errorf("delete claim %s: %w", c.Name, err)
 }
 
 // apply writes a step into the claim's status, and tells of what matters.

@@ -9,8 +9,11 @@ import (
 	"testing"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
+	"k8s.io/utils/ptr"
 
+	"github.com/preheat-dev/preheat/api/sandbox/v1alpha1"
 	"github.com/preheat-dev/preheat/functions/execute/pool"
 	"github.com/preheat-dev/preheat/tests/cluster/fakenode"
 	"github.com/preheat-dev/preheat/tests/cluster/faults"
@@ -116,5 +119,36 @@ func one(t *testing.T, ctx context.Context, p pool.Pool, won func(pool.Sandbox),
 	var out fakenode.Output
 	if _, err := s.Run(t.Context(), fakenode.Program(), &out); err == nil && string(out) != s.Name() {
 		t.Errorf("sandbox %q ran the program of %s", out, s.Name())
+	}
+}
+
+// TestConflictsOfAClaim: a write of a claim that met a conflict is tried again,
+// also when nothing else happens to the claim.
+func TestConflictsOfAClaim(t *testing.T) {
+	for _, write := range []faults.Call{
+		{Verb: http.MethodDelete, Resource: "sandboxclaims"}, {Verb: http.MethodPut, Resource: "sandboxclaims/status"},
+	} {
+		t.Run(write.Verb, func(t *testing.T) {
+			t.Parallel()
+			sp := shared.Space(t)
+			in, _ := proxied(sp)
+			in.Set(func(c faults.Call) faults.Fault {
+				if c == write {
+					return faults.Fault{Status: http.StatusConflict}
+				}
+				return faults.Fault{}
+			})
+			node := sp.Node(fakenode.Options{})
+			sp.Create(sp.Template("python", node), sp.Pool("code", "python", 0), &v1alpha1.SandboxClaim{
+				ObjectMeta: metav1.ObjectMeta{Name: "claim"},
+				Spec: v1alpha1.SandboxClaimSpec{
+					WarmPoolRef: v1alpha1.Reference{Name: "code"},
+					Lifecycle:   v1alpha1.Lifecycle{ShutdownTime: &metav1.Time{Time: time.Now()}, TTLSecondsAfterFinished: ptr.To[int32](0)},
+				},
+			})
+			sp.Eventually("the write was refused", func() bool { return in.Count(write) > 0 })
+			in.Clear()
+			settled(sp, 0)
+		})
 	}
 }
