@@ -17,7 +17,7 @@ cluster-build: ## Build etcd and Kubernetes for the tests, once
 RACE_CLAIMS ?= 100000
 
 race: cluster-build ## Let 100,000 claims race for sandboxes on a real API server
-	go test -v -count=1 -timeout 60m ./tests/apiserver/race -args -claims=$(RACE_CLAIMS)
+	go test -v -count=1 -timeout 120m ./tests/apiserver/race -args -claims=$(RACE_CLAIMS)
 
 bench-claims: cluster-build ## Measure claims on a real API server: build/bench/claims.json
 	go test -v -count=1 -timeout 20m -run TestClaimLatency ./tests/apiserver/bench -args -n=300 -out=$(CURDIR)/build/bench/claims.json
