@@ -18,12 +18,12 @@ import (
 	poolinformer "github.com/preheat-dev/preheat/api/client/injection/informers/sandbox/v1alpha1/sandboxwarmpool"
 	claimreconciler "github.com/preheat-dev/preheat/api/client/injection/reconciler/sandbox/v1alpha1/sandboxclaim"
 	"github.com/preheat-dev/preheat/api/sandbox/v1alpha1"
-	"github.com/preheat-dev/preheat/controller/warmpool"
+	"github.com/preheat-dev/preheat/controller/index"
 )
 
 // NewController returns the controller of SandboxClaims.
 func NewController(ctx context.Context, _ configmap.Watcher) *controller.Impl {
-	pods := podinformer.Get(ctx, warmpool.PodSelector)
+	pods := podinformer.Get(ctx, index.PodSelector)
 	impl := claimreconciler.NewImpl(ctx, &claimReconciler{
 		client: client.Get(ctx), pods: pods.Lister(), pools: poolinformer.Get(ctx).Lister(),
 	}, func(*controller.Impl) controller.Options { return controller.Options{SkipStatusUpdates: true} })

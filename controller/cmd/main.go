@@ -45,6 +45,7 @@ import (
 	"knative.dev/pkg/signals"
 
 	"github.com/preheat-dev/preheat/controller/claim"
+	"github.com/preheat-dev/preheat/controller/index"
 	"github.com/preheat-dev/preheat/controller/template"
 	"github.com/preheat-dev/preheat/controller/warmpool"
 	"github.com/preheat-dev/preheat/internal/telemetry"
@@ -81,7 +82,7 @@ func run(ctx context.Context) (err error) {
 	}
 	defer func() { err = errors.Join(err, stop()) }()
 
-	ctx = podfactory.WithSelectors(ctx, warmpool.PodSelector)
+	ctx = podfactory.WithSelectors(ctx, index.PodSelector)
 	if s.Namespace != "" {
 		ctx = injection.WithNamespaceScope(ctx, s.Namespace)
 	}
@@ -109,9 +110,13 @@ func run(ctx context.Context) (err error) {
 	}
 	ctx = leaderelection.WithDynamicLeaderElectorBuilder(ctx, kubeclient.Get(ctx), election.GetComponentConfig(component))
 
+	x, err := index.New(ctx)
+	if err != nil {
+		return err
+	}
 	unused := configmap.NewStaticWatcher()
 	controllers := []*controller.Impl{
-		warmpool.NewController(ctx, s.MaxCreating, ceiling), claim.NewController(ctx, unused), template.NewController(ctx, ceiling),
+		warmpool.NewController(ctx, s.MaxCreating, ceiling), claim.NewController(ctx, unused), template.NewController(ctx, x, ceiling),
 	}
 	startInformers()
 	return controller.StartAll(ctx, controllers...)

@@ -29,18 +29,15 @@ import (
 	poolinformer "github.com/preheat-dev/preheat/api/client/injection/informers/sandbox/v1alpha1/sandboxwarmpool"
 	poolreconciler "github.com/preheat-dev/preheat/api/client/injection/reconciler/sandbox/v1alpha1/sandboxwarmpool"
 	"github.com/preheat-dev/preheat/api/sandbox/v1alpha1"
+	"github.com/preheat-dev/preheat/controller/index"
 	"github.com/preheat-dev/preheat/controller/template"
 )
-
-// PodSelector selects the Pods that the controllers look at. The context of
-// NewController needs it as a selector of the filtered informers.
-const PodSelector = v1alpha1.LabelPool
 
 // NewController returns the controller of SandboxWarmPools, of which each has
 // at most maxCreating sandboxes warming up at once, made from templates within
 // the ceiling.
 func NewController(ctx context.Context, maxCreating int, ceiling template.Ceiling) *controller.Impl {
-	pods := podinformer.Get(ctx, PodSelector)
+	pods := podinformer.Get(ctx, index.PodSelector)
 	m, err := newMetrics()
 	if err != nil {
 		logging.FromContext(ctx).Fatalw("Failed to make the metrics", "error", err)

@@ -49,6 +49,8 @@ const (
 	ReasonLoosened  = "Loosened"
 	ReasonRefused   = "Refused"
 	ReasonUnmanaged = "Unmanaged"
+	// ReasonForeignNetworkPolicy: somebody else's NetworkPolicy has the name.
+	ReasonForeignNetworkPolicy = "ForeignNetworkPolicy"
 )
 
 // GetConditionSet implements duckv1.KRShaped.

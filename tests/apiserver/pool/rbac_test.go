@@ -25,7 +25,7 @@ var may = map[string]map[string]string{
 	},
 	"controller": {
 		"pods": "list watch create patch delete", "events": "create patch", "configmaps": "",
-		"networking.k8s.io/networkpolicies":    "list watch create update delete",
+		"networking.k8s.io/networkpolicies":    "get list watch create update delete",
 		"sandbox.preheat.dev/sandboxtemplates": "get list watch", "sandbox.preheat.dev/sandboxwarmpools": "get list watch",
 		"sandbox.preheat.dev/sandboxclaims":           "get list watch delete",
 		"sandbox.preheat.dev/sandboxtemplates/status": "update", "sandbox.preheat.dev/sandboxwarmpools/status": "update",
