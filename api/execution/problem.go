@@ -74,6 +74,9 @@ const (
 	// ProblemInterrupted is of an event whose program an earlier delivery has
 	// begun, and nobody knows what came of it. No broker sends it again.
 	ProblemInterrupted ProblemType = "interrupted"
+	// ProblemAnswerDropped is of an event that an earlier delivery has answered,
+	// with an answer that is no longer kept. No broker sends it again.
+	ProblemAnswerDropped ProblemType = "answer-dropped"
 )
 
 const problemURN = "urn:preheat:problem:"
@@ -113,6 +116,8 @@ func (t ProblemType) kind() problemKind {
 		return problemKind{http.StatusBadGateway, "The sandbox was lost"}
 	case ProblemInterrupted:
 		return problemKind{http.StatusGone, "The execution was interrupted"}
+	case ProblemAnswerDropped:
+		return problemKind{http.StatusGone, "The answer is no longer kept"}
 	}
 	return problemKind{http.StatusInternalServerError, "Internal error"}
 }

@@ -44,6 +44,8 @@ const (
 	ReasonExpired      = "Expired"
 	ReasonAnswered     = "Answered"
 	ReasonInterrupted  = "Interrupted"
+	// ReasonAnswerDropped: the answer was dropped to make room for later ones.
+	ReasonAnswerDropped = "AnswerDropped"
 
 	// Of templates.
 	ReasonLoosened  = "Loosened"

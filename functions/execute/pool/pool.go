@@ -33,6 +33,9 @@ var (
 	// ErrInterrupted: the event's program has begun, and nobody knows what
 	// came of it.
 	ErrInterrupted = errors.New("the event's execution was interrupted")
+	// ErrAnswerDropped: the event has been answered, and the answer was dropped
+	// to make room for later ones.
+	ErrAnswerDropped = errors.New("the event's answer is no longer kept")
 	// ErrTooLarge: an answer exceeds what the record of an event holds.
 	ErrTooLarge = errors.New("the answer is too large to be recorded")
 	// ErrClosed: the pool is shutting down or cannot serve at all.

@@ -28,8 +28,8 @@ type Record interface {
 	// an empty one says that there is none. pool.ErrTooLarge asks for less.
 	Finish(ctx context.Context, event string, answer []byte) error
 	// Await waits for another delivery's answer. It is nil when that one has
-	// given up before it had a sandbox, and pool.ErrInterrupted when nobody
-	// knows what came of it.
+	// given up before it had a sandbox, pool.ErrInterrupted when nobody knows
+	// what came of it, and pool.ErrAnswerDropped when its answer is gone.
 	Await(ctx context.Context, event string) ([]byte, error)
 }
 
@@ -157,6 +157,9 @@ func (t *Transport) awaitAnswer(ctx context.Context, key string) (*answer, error
 	switch {
 	case errors.Is(err, pool.ErrInterrupted):
 		return nil, interrupted()
+	case errors.Is(err, pool.ErrAnswerDropped):
+		return nil, execution.NewProblem(execution.ProblemAnswerDropped,
+			"An earlier delivery of this event was answered, and its answer was dropped to make room for later ones. The program is not run again.")
 	case errors.Is(err, pool.ErrClosed):
 		return nil, execution.NewProblem(execution.ProblemNotReady, "The answer to an earlier delivery of this event cannot be read for now.")
 	case err != nil || recorded == nil:

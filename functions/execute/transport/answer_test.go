@@ -176,6 +176,7 @@ func TestAwaitAnswer(t *testing.T) {
 		none   bool
 	}{
 		"interrupted":     {shelf{err: fmt.Errorf("x: %w", pool.ErrInterrupted)}, http.StatusGone, false},
+		"no longer kept":  {shelf{err: fmt.Errorf("x: %w", pool.ErrAnswerDropped)}, http.StatusGone, false},
 		"cannot be read":  {shelf{err: fmt.Errorf("x: %w", pool.ErrClosed)}, http.StatusServiceUnavailable, false},
 		"any other error": {shelf{err: broken}, 0, false},
 		"no event":        {shelf{answer: []byte("{")}, 0, false},

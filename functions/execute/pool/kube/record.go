@@ -111,11 +111,13 @@ func (p *Pool) Await(ctx context.Context, event string) ([]byte, error) {
 			return nil, nil
 		case err == nil && over(c, now) && c.Annotations[v1alpha1.AnnotationBegun] == "false":
 			return nil, p.giveUp(ctx, c)
+		case err == nil && endedFor(c, v1alpha1.ReasonAnswerDropped):
+			return nil, pool.ErrAnswerDropped
 		case err == nil && over(c, now):
 			if ended.IsZero() {
 				ended = now
 			}
-			if interrupted(c) || now.Sub(ended) > answerGrace {
+			if endedFor(c, v1alpha1.ReasonInterrupted) || now.Sub(ended) > answerGrace {
 				return nil, pool.ErrInterrupted
 			}
 		case err != nil && ctx.Err() == nil:
@@ -175,9 +177,9 @@ func over(c *v1alpha1.SandboxClaim, now time.Time) bool {
 	return c.Status.FinishedAt != nil || end != nil && now.After(end.Time)
 }
 
-func interrupted(c *v1alpha1.SandboxClaim) bool {
+func endedFor(c *v1alpha1.SandboxClaim, reason string) bool {
 	ready := c.Status.GetCondition(v1alpha1.ConditionReady)
-	return ready != nil && ready.Reason == v1alpha1.ReasonInterrupted
+	return ready != nil && ready.Reason == reason
 }
 
 func inflate(packed []byte) ([]byte, error) {
