@@ -4,6 +4,12 @@
 //
 //	PREHEAT_NAMESPACE        the namespace whose pools it keeps; empty means all
 //	PREHEAT_MAX_CREATING     how many sandboxes of a pool warm up at once (16)
+//	PREHEAT_MAX_EVENT_RECORDS
+//	                         how many finished events a namespace keeps on
+//	                         record (2000)
+//	PREHEAT_MAX_EVENT_ANSWERS
+//	                         how much their answers take together, compressed
+//	                         (64Mi)
 //	PREHEAT_MAX_CPU          a container's most processors without the loosening
 //	                         Unlimited (8)
 //	PREHEAT_MAX_MEMORY       its most memory (16Gi)
@@ -46,6 +52,7 @@ import (
 
 	"github.com/preheat-dev/preheat/controller/claim"
 	"github.com/preheat-dev/preheat/controller/index"
+	"github.com/preheat-dev/preheat/controller/record"
 	"github.com/preheat-dev/preheat/controller/template"
 	"github.com/preheat-dev/preheat/controller/warmpool"
 	"github.com/preheat-dev/preheat/internal/telemetry"
@@ -70,7 +77,7 @@ func main() {
 // addresses, webhooks, and a telemetry resource that only one version of the
 // OpenTelemetry SDK accepts.
 func run(ctx context.Context) (err error) {
-	s, ceiling, err := readSettings()
+	s, err := readSettings()
 	if err != nil {
 		return err
 	}
@@ -114,9 +121,13 @@ func run(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
+	records, err := record.NewController(ctx, x, s.records)
+	if err != nil {
+		return err
+	}
 	unused := configmap.NewStaticWatcher()
 	controllers := []*controller.Impl{
-		warmpool.NewController(ctx, s.MaxCreating, ceiling), claim.NewController(ctx, unused), template.NewController(ctx, x, ceiling),
+		warmpool.NewController(ctx, s.MaxCreating, s.ceiling), claim.NewController(ctx, unused), template.NewController(ctx, x, s.ceiling), records,
 	}
 	startInformers()
 	return controller.StartAll(ctx, controllers...)

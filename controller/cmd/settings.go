@@ -6,28 +6,39 @@ import (
 
 	"k8s.io/apimachinery/pkg/api/resource"
 
+	"github.com/preheat-dev/preheat/controller/record"
 	"github.com/preheat-dev/preheat/controller/template"
 	"github.com/preheat-dev/preheat/internal/environment"
 )
 
 // settings are what the environment says. The package's comment lists them.
 type settings struct {
-	Namespace     string
-	MaxCreating   int    `envDefault:"16"`
-	ProbeAddress  string `envDefault:"127.0.0.1:8080"`
-	MaxCPU        string `env:"MAX_CPU" envDefault:"8"`
-	MaxMemory     string `envDefault:"16Gi"`
-	MaxVolumeSize string `envDefault:"16Gi"`
+	Namespace       string
+	MaxCreating     int    `envDefault:"16"`
+	MaxEventRecords int    `envDefault:"2000"`
+	MaxEventAnswers string `envDefault:"64Mi"`
+	ProbeAddress    string `envDefault:"127.0.0.1:8080"`
+	MaxCPU          string `env:"MAX_CPU" envDefault:"8"`
+	MaxMemory       string `envDefault:"16Gi"`
+	MaxVolumeSize   string `envDefault:"16Gi"`
+
+	// ceiling and records are made of the above.
+	ceiling template.Ceiling
+	records record.Limits
 }
 
-// readSettings reads the environment, and the ceiling of templates out of it.
-func readSettings() (s settings, ceiling template.Ceiling, err error) {
+// readSettings reads the environment.
+func readSettings() (s settings, err error) {
 	if err := environment.Read(&s); err != nil {
-		return s, ceiling, err
+		return s, err
 	}
-	if s.MaxCreating < 1 {
-		return s, ceiling, fmt.Errorf("PREHEAT_MAX_CREATING: %d is not above 0", s.MaxCreating)
+	above0 := func(variable string, n int) {
+		if n < 1 {
+			err = errors.Join(err, fmt.Errorf("%s: %d is not above 0", variable, n))
+		}
 	}
+	above0("PREHEAT_MAX_CREATING", s.MaxCreating)
+	above0("PREHEAT_MAX_EVENT_RECORDS", s.MaxEventRecords)
 	quantity := func(variable, text string) resource.Quantity {
 		q, parse := resource.ParseQuantity(text)
 		if parse != nil || q.Sign() <= 0 {
@@ -35,10 +46,12 @@ func readSettings() (s settings, ceiling template.Ceiling, err error) {
 		}
 		return q
 	}
-	ceiling = template.Ceiling{
+	s.ceiling = template.Ceiling{
 		CPU:     quantity("PREHEAT_MAX_CPU", s.MaxCPU),
 		Memory:  quantity("PREHEAT_MAX_MEMORY", s.MaxMemory),
 		Storage: quantity("PREHEAT_MAX_VOLUME_SIZE", s.MaxVolumeSize),
 	}
-	return s, ceiling, err
+	answers := quantity("PREHEAT_MAX_EVENT_ANSWERS", s.MaxEventAnswers)
+	s.records = record.Limits{Records: s.MaxEventRecords, Bytes: answers.Value()}
+	return s, err
 }

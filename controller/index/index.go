@@ -10,6 +10,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 	podinformer "knative.dev/pkg/client/injection/kube/informers/core/v1/pod/filtered"
 
+	claiminformer "github.com/preheat-dev/preheat/api/client/injection/informers/sandbox/v1alpha1/sandboxclaim"
 	"github.com/preheat-dev/preheat/api/sandbox/v1alpha1"
 )
 
@@ -17,12 +18,15 @@ import (
 // needs it as a selector of the filtered informers.
 const PodSelector = v1alpha1.LabelPool
 
-// byTemplate is the index of Pods by the template that they were made from.
-const byTemplate = "template"
+// The indices.
+const (
+	byTemplate = "template"
+	records    = "records"
+)
 
 // Index answers from the caches. Its answers must not be changed.
 type Index struct {
-	pods cache.Indexer
+	pods, claims cache.Indexer
 }
 
 // New adds the indices to the informers of ctx. It can be called once, before
@@ -33,7 +37,28 @@ func New(ctx context.Context) (*Index, error) {
 	if err != nil {
 		return nil, fmt.Errorf("index the Pods: %w", err)
 	}
-	return &Index{pods: pods.GetIndexer()}, nil
+	claims := claiminformer.Get(ctx).Informer()
+	err = claims.AddIndexers(cache.Indexers{records: recordsOf})
+	if err != nil {
+		return nil, fmt.Errorf("index the claims: %w", err)
+	}
+	return &Index{pods: pods.GetIndexer(), claims: claims.GetIndexer()}, nil
+}
+
+// IsRecord reports whether c is the record of an event: the claim of one, which
+// has finished.
+func IsRecord(c *v1alpha1.SandboxClaim) bool {
+	_, event := c.Annotations[v1alpha1.AnnotationBegun]
+	return event && c.Status.FinishedAt != nil
+}
+
+// recordsOf indexes the records of events by their namespace.
+func recordsOf(obj any) ([]string, error) {
+	c, ok := obj.(*v1alpha1.SandboxClaim)
+	if !ok || !IsRecord(c) {
+		return nil, nil
+	}
+	return []string{c.Namespace}, nil
 }
 
 // byLabel indexes Pods by their namespace and the value of a label.
@@ -53,6 +78,14 @@ func key(namespace, name string) string { return namespace + "/" + name }
 func (x *Index) PodsOfTemplate(namespace, name string) ([]*corev1.Pod, error) {
 	return find[*corev1.Pod](x.pods, byTemplate, key(namespace, name))
 }
+
+// Records returns the records of events in a namespace.
+func (x *Index) Records(namespace string) ([]*v1alpha1.SandboxClaim, error) {
+	return find[*v1alpha1.SandboxClaim](x.claims, records, namespace)
+}
+
+// NamespacesWithRecords lists the namespaces in which there are records.
+func (x *Index) NamespacesWithRecords() []string { return x.claims.ListIndexFuncValues(records) }
 
 func find[T any](from cache.Indexer, index, value string) ([]T, error) {
 	objects, err := from.ByIndex(index, value)
