@@ -10,7 +10,6 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/cache"
 	podinformer "knative.dev/pkg/client/injection/kube/informers/core/v1/pod/filtered"
-	"knative.dev/pkg/configmap"
 	"knative.dev/pkg/controller"
 
 	client "github.com/preheat-dev/preheat/api/client/injection/client"
@@ -22,10 +21,10 @@ import (
 )
 
 // NewController returns the controller of SandboxClaims.
-func NewController(ctx context.Context, _ configmap.Watcher) *controller.Impl {
+func NewController(ctx context.Context, x *index.Index) *controller.Impl {
 	pods := podinformer.Get(ctx, index.PodSelector)
 	impl := claimreconciler.NewImpl(ctx, &claimReconciler{
-		client: client.Get(ctx), pods: pods.Lister(), pools: poolinformer.Get(ctx).Lister(),
+		client: client.Get(ctx), index: x, pools: poolinformer.Get(ctx).Lister(),
 	}, func(*controller.Impl) controller.Options { return controller.Options{SkipStatusUpdates: true} })
 	add(claiminformer.Get(ctx).Informer(), controller.HandleAll(impl.Enqueue))
 	add(pods.Informer(), controller.HandleAll(func(obj any) {

@@ -9,8 +9,6 @@ import (
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/labels"
-	corelisters "k8s.io/client-go/listers/core/v1"
 	"knative.dev/pkg/apis"
 	"knative.dev/pkg/controller"
 	"knative.dev/pkg/reconciler"
@@ -18,6 +16,7 @@ import (
 	"github.com/preheat-dev/preheat/api/client/clientset/versioned"
 	listers "github.com/preheat-dev/preheat/api/client/listers/sandbox/v1alpha1"
 	"github.com/preheat-dev/preheat/api/sandbox/v1alpha1"
+	"github.com/preheat-dev/preheat/controller/index"
 	"github.com/preheat-dev/preheat/controller/warmpool"
 )
 
@@ -30,7 +29,7 @@ const conflictPause = time.Second
 
 type claimReconciler struct {
 	client versioned.Interface
-	pods   corelisters.PodLister
+	index  *index.Index
 	pools  listers.SandboxWarmPoolLister
 }
 
@@ -81,7 +80,7 @@ func (r *claimReconciler) writeStatus(ctx context.Context, c *v1alpha1.SandboxCl
 
 // sandbox finds the claim's Pod, or nil.
 func (r *claimReconciler) sandbox(c *v1alpha1.SandboxClaim) (*corev1.Pod, error) {
-	pods, err := r.pods.Pods(c.Namespace).List(labels.SelectorFromSet(labels.Set{v1alpha1.LabelClaim: c.Name}))
+	pods, err := r.index.PodsOfClaim(c.Namespace, c.Name)
 	if err != nil {
 		return nil, fmt.Errorf("find the sandbox of claim %s: %w", c.Name, err)
 	}

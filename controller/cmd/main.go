@@ -41,7 +41,6 @@ import (
 	"k8s.io/klog/v2"
 	kubeclient "knative.dev/pkg/client/injection/kube/client"
 	podfactory "knative.dev/pkg/client/injection/kube/informers/factory/filtered"
-	"knative.dev/pkg/configmap"
 	"knative.dev/pkg/controller"
 	"knative.dev/pkg/injection"
 	"knative.dev/pkg/injection/sharedmain"
@@ -125,9 +124,9 @@ func run(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	unused := configmap.NewStaticWatcher()
+	blueprints := template.NewBlueprints(s.ceiling)
 	controllers := []*controller.Impl{
-		warmpool.NewController(ctx, s.MaxCreating, s.ceiling), claim.NewController(ctx, unused), template.NewController(ctx, x, s.ceiling), records,
+		warmpool.NewController(ctx, x, s.MaxCreating, blueprints), claim.NewController(ctx, x), template.NewController(ctx, x, blueprints), records,
 	}
 	startInformers()
 	return controller.StartAll(ctx, controllers...)

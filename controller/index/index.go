@@ -20,7 +20,9 @@ const PodSelector = v1alpha1.LabelPool
 
 // The indices.
 const (
+	byPool     = "pool"
 	byTemplate = "template"
+	byClaim    = "claim"
 	records    = "records"
 )
 
@@ -33,16 +35,31 @@ type Index struct {
 // these start.
 func New(ctx context.Context) (*Index, error) {
 	pods := podinformer.Get(ctx, PodSelector).Informer()
-	err := pods.AddIndexers(cache.Indexers{byTemplate: byLabel(v1alpha1.LabelTemplate)})
-	if err != nil {
+	if err := pods.AddIndexers(ofPods()); err != nil {
 		return nil, fmt.Errorf("index the Pods: %w", err)
 	}
 	claims := claiminformer.Get(ctx).Informer()
-	err = claims.AddIndexers(cache.Indexers{records: recordsOf})
-	if err != nil {
+	if err := claims.AddIndexers(ofClaims()); err != nil {
 		return nil, fmt.Errorf("index the claims: %w", err)
 	}
 	return &Index{pods: pods.GetIndexer(), claims: claims.GetIndexer()}, nil
+}
+
+func ofPods() cache.Indexers {
+	return cache.Indexers{
+		byPool: byLabel(v1alpha1.LabelPool), byTemplate: byLabel(v1alpha1.LabelTemplate), byClaim: byLabel(v1alpha1.LabelClaim),
+	}
+}
+
+func ofClaims() cache.Indexers { return cache.Indexers{byPool: poolOf, records: recordsOf} }
+
+// poolOf indexes claims that have not finished by their pool.
+func poolOf(obj any) ([]string, error) {
+	c, ok := obj.(*v1alpha1.SandboxClaim)
+	if !ok || c.Status.FinishedAt != nil {
+		return nil, nil
+	}
+	return []string{key(c.Namespace, c.Spec.WarmPoolRef.Name)}, nil
 }
 
 // IsRecord reports whether c is the record of an event: the claim of one, which
@@ -73,6 +90,23 @@ func byLabel(label string) cache.IndexFunc {
 }
 
 func key(namespace, name string) string { return namespace + "/" + name }
+
+// PodsOfPool returns the Pods that a pool has made.
+func (x *Index) PodsOfPool(namespace, name string) ([]*corev1.Pod, error) {
+	return find[*corev1.Pod](x.pods, byPool, key(namespace, name))
+}
+
+// PodsOfClaim returns the Pods that a claim of this name holds. Earlier claims
+// of the name may have had some of them: not every Pod bears its claim's UID.
+func (x *Index) PodsOfClaim(namespace, name string) ([]*corev1.Pod, error) {
+	return find[*corev1.Pod](x.pods, byClaim, key(namespace, name))
+}
+
+// ActiveClaimsOfPool returns the claims for sandboxes of a pool that have not
+// finished.
+func (x *Index) ActiveClaimsOfPool(namespace, name string) ([]*v1alpha1.SandboxClaim, error) {
+	return find[*v1alpha1.SandboxClaim](x.claims, byPool, key(namespace, name))
+}
 
 // PodsOfTemplate returns the Pods that were made from a template.
 func (x *Index) PodsOfTemplate(namespace, name string) ([]*corev1.Pod, error) {

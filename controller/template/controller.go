@@ -29,10 +29,10 @@ import (
 )
 
 // NewController returns the controller of SandboxTemplates.
-func NewController(ctx context.Context, x *index.Index, ceiling Ceiling) *controller.Impl {
+func NewController(ctx context.Context, x *index.Index, blueprints *Blueprints) *controller.Impl {
 	policies, templates := policyinformer.Get(ctx), templateinformer.Get(ctx)
 	r := &templateReconciler{
-		kube: kubeclient.Get(ctx), policies: policies.Lister(), index: x, ceiling: ceiling,
+		kube: kubeclient.Get(ctx), policies: policies.Lister(), index: x, blueprints: blueprints,
 		unused: map[types.NamespacedName]time.Time{},
 	}
 	enqueuePolicy := func(impl *controller.Impl, p *networkingv1.NetworkPolicy) {
@@ -57,6 +57,11 @@ func NewController(ctx context.Context, x *index.Index, ceiling Ceiling) *contro
 		}
 	})
 	add(templates.Informer(), controller.HandleAll(impl.Enqueue))
+	add(templates.Informer(), cache.ResourceEventHandlerFuncs{DeleteFunc: func(obj any) {
+		if t, ok := last(obj).(*v1alpha1.SandboxTemplate); ok {
+			blueprints.forget(types.NamespacedName{Namespace: t.Namespace, Name: t.Name})
+		}
+	}})
 	add(policies.Informer(), controller.HandleAll(func(obj any) {
 		if p, ok := last(obj).(*networkingv1.NetworkPolicy); ok {
 			enqueuePolicy(impl, p)

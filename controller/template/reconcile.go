@@ -31,10 +31,10 @@ import (
 const unusedFor = 15 * time.Second
 
 type templateReconciler struct {
-	kube     kubernetes.Interface
-	policies networkinglisters.NetworkPolicyLister
-	index    *index.Index
-	ceiling  Ceiling
+	kube       kubernetes.Interface
+	policies   networkinglisters.NetworkPolicyLister
+	index      *index.Index
+	blueprints *Blueprints
 
 	mu sync.Mutex
 	// unused holds since when templates are gone that have no Pods.
@@ -46,7 +46,7 @@ func (r *templateReconciler) ReconcileKind(ctx context.Context, t *v1alpha1.Sand
 	key := types.NamespacedName{Namespace: t.Namespace, Name: t.Name}
 	r.exists(key)
 	conditions := t.GetConditionSet().Manage(t.GetStatus())
-	b, err := Build(t, r.ceiling)
+	b, err := r.blueprints.Of(t)
 	if err != nil {
 		// The pools keep the sandboxes they have, and make no new ones.
 		conditions.MarkFalse(v1alpha1.ConditionValid, v1alpha1.ReasonRefused, "%s", err)

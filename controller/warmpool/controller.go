@@ -34,9 +34,8 @@ import (
 )
 
 // NewController returns the controller of SandboxWarmPools, of which each has
-// at most maxCreating sandboxes warming up at once, made from templates within
-// the ceiling.
-func NewController(ctx context.Context, maxCreating int, ceiling template.Ceiling) *controller.Impl {
+// at most maxCreating sandboxes warming up at once, made from the blueprints.
+func NewController(ctx context.Context, x *index.Index, maxCreating int, blueprints *template.Blueprints) *controller.Impl {
 	pods := podinformer.Get(ctx, index.PodSelector)
 	m, err := newMetrics()
 	if err != nil {
@@ -45,7 +44,7 @@ func NewController(ctx context.Context, maxCreating int, ceiling template.Ceilin
 	r := &poolReconciler{
 		kube: kubeclient.Get(ctx), client: client.Get(ctx), pods: pods.Lister(),
 		claims: claiminformer.Get(ctx).Lister(), templates: templateinformer.Get(ctx).Lister(),
-		ledger: newLedger(), metrics: m, tracer: newTracer(), maxCreating: maxCreating, ceiling: ceiling,
+		ledger: newLedger(), metrics: m, tracer: newTracer(), maxCreating: maxCreating, index: x, blueprints: blueprints,
 	}
 	impl := poolreconciler.NewImpl(ctx, r, func(impl *controller.Impl) controller.Options {
 		return controller.Options{
@@ -143,7 +142,7 @@ func enqueuePod(impl *controller.Impl, obj any) {
 // enqueueHeld brings the pool of a claim's sandbox back. It is the one that the
 // claim names, unless its claimant got that wrong.
 func (r *poolReconciler) enqueueHeld(impl *controller.Impl, c *v1alpha1.SandboxClaim) {
-	held, err := r.pods.Pods(c.Namespace).List(labels.SelectorFromSet(labels.Set{v1alpha1.LabelClaim: c.Name}))
+	held, err := r.index.PodsOfClaim(c.Namespace, c.Name)
 	if err != nil {
 		return // a cache that is there does not fail
 	}

@@ -59,8 +59,9 @@ func (o *observation) state() plan.State {
 	for _, pod := range o.pods {
 		s.Sandboxes = append(s.Sandboxes, o.sandbox(pod))
 	}
+	held := o.heldByClaim()
 	for _, c := range o.claims {
-		if o.waits(c) {
+		if o.waits(c, held[c.Name]) {
 			// The number breaks ties within the second of the timestamp.
 			created := c.CreationTimestamp.Add(time.Duration(o.memory.order[c.UID]) * time.Nanosecond)
 			s.Waiting = append(s.Waiting, plan.Claim{Name: c.Name, Created: created, Deadline: BindDeadline(c)})
@@ -105,8 +106,21 @@ func BindDeadline(c *v1alpha1.SandboxClaim) time.Time {
 	return c.CreationTimestamp.Add(time.Duration(c.Spec.BindTimeoutSeconds) * time.Second)
 }
 
-// waits reports whether c is for the controller to bind, and is not bound.
-func (o *observation) waits(c *v1alpha1.SandboxClaim) bool {
+// heldByClaim returns the pool's claimed Pods by the name of the claim that holds
+// them.
+func (o *observation) heldByClaim() map[string][]*corev1.Pod {
+	held := map[string][]*corev1.Pod{}
+	for _, pod := range o.pods {
+		if name := pod.Labels[v1alpha1.LabelClaim]; name != "" {
+			held[name] = append(held[name], pod)
+		}
+	}
+	return held
+}
+
+// waits reports whether c is for the controller to bind, and is not bound. held
+// are the Pods that a claim of its name holds.
+func (o *observation) waits(c *v1alpha1.SandboxClaim, held []*corev1.Pod) bool {
 	if c.Spec.Binding == v1alpha1.BindingClaimant || c.DeletionTimestamp != nil || c.Status.FinishedAt != nil || c.Status.Sandbox != nil {
 		return false
 	}
@@ -116,7 +130,7 @@ func (o *observation) waits(c *v1alpha1.SandboxClaim) bool {
 	if _, numbered := o.memory.order[c.UID]; !numbered {
 		return false
 	}
-	return !slices.ContainsFunc(o.pods, func(p *corev1.Pod) bool { return Holds(c, p) })
+	return !slices.ContainsFunc(held, func(p *corev1.Pod) bool { return Holds(c, p) })
 }
 
 // Holds reports whether pod is the sandbox of c.

@@ -10,7 +10,6 @@ import (
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes"
 	corelisters "k8s.io/client-go/listers/core/v1"
@@ -22,6 +21,7 @@ import (
 	"github.com/preheat-dev/preheat/api/client/clientset/versioned"
 	listers "github.com/preheat-dev/preheat/api/client/listers/sandbox/v1alpha1"
 	"github.com/preheat-dev/preheat/api/sandbox/v1alpha1"
+	"github.com/preheat-dev/preheat/controller/index"
 	"github.com/preheat-dev/preheat/controller/template"
 	"github.com/preheat-dev/preheat/internal/plan"
 )
@@ -45,8 +45,8 @@ type poolReconciler struct {
 	tracer    tracer
 	// maxCreating bounds the sandboxes of a pool that warm up at once.
 	maxCreating int
-	// ceiling bounds what the templates may ask for.
-	ceiling template.Ceiling
+	index       *index.Index
+	blueprints  *template.Blueprints
 }
 
 // ReconcileKind implements the generated Interface. The status is its own to
@@ -143,7 +143,7 @@ func (r *poolReconciler) blueprint(pool *v1alpha1.SandboxWarmPool) (*template.Bl
 	}
 	if err == nil {
 		var b *template.Blueprint
-		if b, err = template.Build(t, r.ceiling); err == nil {
+		if b, err = r.blueprints.Of(t); err == nil {
 			return b, plan.Problem{}
 		}
 	}
@@ -181,19 +181,13 @@ func (r *poolReconciler) observe(ctx context.Context, pool *v1alpha1.SandboxWarm
 	key := keyOf(pool)
 	// What has passed is taken first: it is then in the caches already.
 	gone := r.ledger.take(key)
-	pods, err := r.pods.Pods(pool.Namespace).List(labels.SelectorFromSet(labels.Set{v1alpha1.LabelPool: pool.Name}))
+	pods, err := r.index.PodsOfPool(pool.Namespace, pool.Name)
 	if err != nil {
 		return nil, err
 	}
-	all, err := r.claims.SandboxClaims(pool.Namespace).List(labels.Everything())
+	claims, err := r.index.ActiveClaimsOfPool(pool.Namespace, pool.Name)
 	if err != nil {
 		return nil, err
-	}
-	var claims []*v1alpha1.SandboxClaim
-	for _, c := range all {
-		if c.Spec.WarmPoolRef.Name == pool.Name {
-			claims = append(claims, c)
-		}
 	}
 	now := time.Now()
 	m := r.memories.of(key)
