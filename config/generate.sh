@@ -26,7 +26,7 @@ cd "$src"
 : >"$work/header"
 header=(--go-header-file "$work/header")
 
-rm -rf api/client api/sandbox/v1alpha1/zz_generated.deepcopy.go config/crds/*.yaml
+rm -rf api/client api/sandbox/v1alpha1/zz_generated.deepcopy.go config/crds/sandbox*.yaml
 deepcopy-gen "${header[@]}" --output-file zz_generated.deepcopy.go ./api/sandbox/v1alpha1
 client-gen "${header[@]}" --clientset-name versioned --input-base "" --input "$api" \
 	--output-pkg "$client/clientset" --output-dir api/client/clientset
@@ -49,7 +49,7 @@ done
 
 if [[ $check == --check ]]; then
 	for path in api config/crds; do
-		if ! diff -r -x kustomization.yml "$root/$path" "$src/$path"; then
+		if ! diff -r -x kustomization.yaml "$root/$path" "$src/$path"; then
 			echo "generated files are not up to date: run make generate" >&2
 			exit 1
 		fi

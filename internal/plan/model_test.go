@@ -144,8 +144,8 @@ func (w *world) plan() plan.Actions {
 			w.destroy(n)
 		}
 	}
-	for _, n := range a.Expired {
-		if c := w.claims[n]; c.sandbox == "" {
+	for _, c := range w.claims {
+		if c.sandbox == "" && !w.now.Before(c.Deadline) {
 			c.over = true
 		}
 	}

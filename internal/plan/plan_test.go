@@ -46,7 +46,7 @@ func TestPlan(t *testing.T) {
 				s.Sandboxes = []plan.Sandbox{box1("a", plan.Warm, 1), box1("b", plan.Warm, 1)}
 				s.Waiting = []plan.Claim{{Name: "late", Created: at(0), Deadline: at(10)}}
 			},
-			want: plan.Actions{Expired: []string{"late"}},
+			want: plan.Actions{},
 		},
 		"a roll-out creates first": {
 			change: func(s *plan.State) {

@@ -143,8 +143,6 @@ type Actions struct {
 	Retire []string
 	// Delete names sandboxes to destroy.
 	Delete []string
-	// Expired names claims that waited in vain.
-	Expired []string
 	// Memory and Backoff go into the next State.
 	Memory  Memory
 	Backoff Backoff

@@ -121,7 +121,7 @@ func (s *Stage) applyCRDs(ctx context.Context, dir string) error {
 		return err
 	}
 	crds := client.ApiextensionsV1().CustomResourceDefinitions()
-	files, err := filepath.Glob(filepath.Join(dir, "*.yaml"))
+	files, err := filepath.Glob(filepath.Join(dir, "sandbox*.yaml"))
 	if err != nil {
 		return err
 	}
