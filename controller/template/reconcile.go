@@ -88,7 +88,7 @@ func (r *templateReconciler) ObserveDeletion(ctx context.Context, key types.Name
 		r.exists(key)
 		return nil // the end of each Pod brings the template back
 	}
-	if wait := r.unusedSince(key).Add(unusedFor).Sub(time.Now()); wait > 0 {
+	if wait := time.Until(r.unusedSince(key).Add(unusedFor)); wait > 0 {
 		return controller.NewRequeueAfter(wait)
 	}
 	if err := r.deletePolicy(ctx, key); err != nil {
