@@ -61,11 +61,11 @@ func (c *call) hangUp() {
 func (a *attempt) connect(ctx context.Context, pod *corev1.Pod, c *call) (*sandbox, error) {
 	if !reachable(pod) {
 		c.hangUp()
-		return nil, fmt.Errorf("sandbox %s is no longer ready", pod.Name)
+		return nil, fmt.Errorf("%w: sandbox %s is no longer ready", errUnusable, pod.Name)
 	}
-	conn, err := c.take()
+	conn, err := a.reached(ctx, pod, c)
 	if err != nil {
-		return nil, fmt.Errorf("reach the runner of sandbox %s: %w", pod.Name, err)
+		return nil, err
 	}
 	if a.want.Event != "" {
 		if err := a.begun(ctx); err != nil {
@@ -79,6 +79,20 @@ func (a *attempt) connect(ctx context.Context, pod *corev1.Pod, c *call) (*sandb
 	}
 	a.cache.hold(s)
 	return s, nil
+}
+
+// reached waits for the connection to a Pod, and notes whether its runner could
+// be reached unless ctx has ended.
+func (a *attempt) reached(ctx context.Context, pod *corev1.Pod, c *call) (net.Conn, error) {
+	conn, err := c.take()
+	if err == nil {
+		a.reach.report(a.pool.Name, pod, nil)
+		return conn, nil
+	}
+	if ctx.Err() == nil {
+		a.reach.report(a.pool.Name, pod, err)
+	}
+	return nil, fmt.Errorf("%w: reach the runner of sandbox %s: %w", errUnusable, pod.Name, err)
 }
 
 // runner returns a Pod's token and its runner's address.

@@ -34,15 +34,25 @@ func (c *cache) offers() []offer {
 	return out
 }
 
+func (c *cache) poolNames() []string {
+	// The caches of started informers do not fail.
+	pools, _ := c.pools.List(labels.Everything())
+	names := make([]string, len(pools))
+	for i, p := range pools {
+		names[i] = p.Name
+	}
+	return names
+}
+
 func (o offer) speaks(language string) bool {
 	return slices.ContainsFunc(o.template.Spec.Languages, func(l v1alpha1.Language) bool {
 		return l.Name == language || slices.Contains(l.Aliases, language)
 	})
 }
 
-// choose returns the pool for a claim: of those that qualify, the one with the
-// most warm sandboxes, or else with the shortest line.
-func (c *cache) choose(want pool.Claim) (offer, error) {
+// choose returns the pool for a claim: of those that qualify and are not refused,
+// the one with the most warm sandboxes, or else with the shortest line.
+func (c *cache) choose(want pool.Claim, refused func(poolName string) error) (offer, error) {
 	named := want.Pool == ""
 	var fit []offer
 	for _, o := range c.offers() {
@@ -59,7 +69,11 @@ func (c *cache) choose(want pool.Claim) (offer, error) {
 		return offer{}, fmt.Errorf("%w: %q", pool.ErrUnknownPool, want.Pool)
 	case len(fit) == 0:
 		return offer{}, fmt.Errorf("%w: %q", pool.ErrUnknownLanguage, want.Language)
-	case len(fit) == 1:
+	}
+	if admitted := slices.DeleteFunc(slices.Clone(fit), func(o offer) bool { return refused(o.pool.Name) != nil }); len(admitted) > 0 {
+		fit = admitted
+	}
+	if len(fit) == 1 {
 		return fit[0], nil
 	}
 	c.mu.Lock()
@@ -79,8 +93,9 @@ func (c *cache) choose(want pool.Claim) (offer, error) {
 // take picks a warm sandbox of a pool for this process to try, of the template's
 // latest content if there is one: the newest, which is the warmest. After it has
 // lost one to another replica it picks at random for a while, so that they do
-// not run after the same ones. It returns nil when there is none.
-func (c *cache) take(o offer) *candidate {
+// not run after the same ones. Those that avoid, if not nil, reports come last.
+// It returns nil when there is none.
+func (c *cache) take(o offer, avoid func(*corev1.Pod) bool) *candidate {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	var latest, other []*entry
@@ -99,6 +114,11 @@ func (c *cache) take(o offer) *candidate {
 	}
 	if len(from) == 0 {
 		return nil
+	}
+	if avoid != nil {
+		if rest := slices.DeleteFunc(slices.Clone(from), func(e *entry) bool { return avoid(e.pod) }); len(rest) > 0 {
+			from = rest
+		}
 	}
 	e := slices.MaxFunc(from, func(a, b *entry) int { return a.seen.Compare(b.seen) })
 	if time.Since(c.lastLost) < contended {
@@ -129,13 +149,31 @@ func (c *cache) lost() {
 	c.lastLost = time.Now()
 }
 
-// giveBack makes a sandbox a candidate again that was not claimed after all.
-func (c *cache) giveBack(taken *candidate) {
+// giveBack makes sandboxes candidates again that were not claimed after all.
+func (c *cache) giveBack(taken ...*candidate) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if e := c.pods[taken.pod.Name]; e != nil && e.pod.UID == taken.pod.UID {
-		e.taken = false
+	for _, t := range taken {
+		if e := c.pods[t.pod.Name]; e != nil && e.pod.UID == t.pod.UID {
+			e.taken = false
+		}
 	}
+}
+
+// target is any warm sandbox of a pool that is not being claimed, or nil. known
+// is false when there is no such pool.
+func (c *cache) target(poolName string) (pod *corev1.Pod, known bool) {
+	if _, err := c.pools.Get(poolName); err != nil {
+		return nil, false
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, e := range c.pods { // in random order
+		if !e.taken && e.pod.Labels[v1alpha1.LabelPool] == poolName && usable(e.pod) {
+			return e.pod, true
+		}
+	}
+	return nil, true
 }
 
 // hold follows the Pod of a sandbox in use, until unhold.

@@ -31,14 +31,25 @@ const (
 	pathSlow = "slow"
 )
 
+// errUnusable: the sandbox that an attempt won, or would have won, cannot be
+// used. Another one may be.
+var errUnusable = errors.New("the sandbox cannot be used")
+
 // attempt is one claim on its way to a sandbox.
 type attempt struct {
 	*Pool
 	offer
 	want pool.Claim
 	name string
-	// since is when the first attempt for the same execution began.
-	since time.Time
+	// since is when the first attempt for the same execution began, end when its
+	// caller no longer wants a sandbox.
+	since, end time.Time
+	// trial says that it goes on although runners cannot be reached.
+	trial bool
+	// unreached are the candidates that were not claimed since their runners
+	// could not be reached. They are candidates again when the execution has a
+	// sandbox or has failed.
+	unreached []*candidate
 	// id tells this attempt from other deliveries of the same event.
 	id string
 	// uid is the claim's, once it is known that it was created.
@@ -47,13 +58,13 @@ type attempt struct {
 
 // Claim implements pool.Pool.
 func (p *Pool) Claim(ctx context.Context, want pool.Claim) (pool.Sandbox, error) {
-	if err := p.Ready(); err != nil {
+	if err := p.serving(); err != nil {
 		return nil, err
 	}
 	if want.Memory > 0 {
 		return nil, &pool.InvalidError{Field: "limits.memory_bytes", Detail: "the sandboxes of this cluster have the memory of their template"}
 	}
-	o, err := p.cache.choose(want)
+	o, err := p.cache.choose(want, p.reach.refused)
 	if err != nil {
 		return nil, err
 	}
@@ -74,22 +85,59 @@ func (p *Pool) Claim(ctx context.Context, want pool.Claim) (pool.Sandbox, error)
 	return s, nil
 }
 
-// claim takes a warm sandbox, unless others wait already, and else waits.
-func (p *Pool) claim(ctx context.Context, o offer, want pool.Claim) (*sandbox, string, error) {
+// claim takes a warm sandbox, unless others wait already, and else waits. It
+// tries again when the one that it won cannot be used, with another claim.
+func (p *Pool) claim(ctx context.Context, o offer, want pool.Claim) (s *sandbox, path string, err error) {
+	asTrial, done, err := p.reach.admit(o.pool.Name)
+	if err != nil {
+		return nil, pathFast, err
+	}
+	defer done()
 	a := p.newAttempt(o, want, time.Now())
-	if n, _ := p.cache.waiting(o.pool.Name, nil); n == 0 {
-		s, err := a.fast(ctx)
-		if s != nil || err != nil {
-			return s, pathFast, err
+	a.trial, a.end = asTrial, patience(ctx)
+	defer func() { p.cache.giveBack(a.unreached...) }()
+	path = pathFast
+	if n, _ := p.cache.waiting(o.pool.Name, nil); n > 0 {
+		path = pathSlow
+		p.metrics.misses.WithLabelValues(o.pool.Name).Inc()
+	}
+	for ; ; a = a.again() {
+		if path == pathFast {
+			s, err = a.fast(ctx)
+		} else {
+			s, err = a.slow(ctx)
 		}
-		a = a.again()
+		switch {
+		case s != nil:
+			s.queued = path == pathSlow
+			return s, path, nil
+		case err == nil: // none is warm
+			path = pathSlow
+			p.metrics.misses.WithLabelValues(o.pool.Name).Inc()
+		case !errors.Is(err, errUnusable):
+			return nil, path, err
+		default:
+			p.log.Warn("A sandbox could not be used", "pool", o.pool.Name, "path", path, "error", err)
+			if err = p.goesOn(ctx, a, err); err != nil {
+				return nil, path, err
+			}
+		}
 	}
-	p.metrics.misses.WithLabelValues(o.pool.Name).Inc()
-	s, err := a.slow(ctx, patience(ctx))
-	if s != nil {
-		s.queued = true
+}
+
+// goesOn returns nil if there is to be another attempt after one that failed
+// for its sandbox's sake.
+func (p *Pool) goesOn(ctx context.Context, a *attempt, err error) error {
+	if cause := context.Cause(ctx); cause != nil {
+		return fmt.Errorf("%w: %w: %w", pool.ErrNoSandbox, cause, err)
 	}
-	return s, pathSlow, err
+	if refused := p.reach.refused(a.pool.Name); refused != nil {
+		return refused
+	}
+	if !time.Now().Before(a.end) {
+		return fmt.Errorf("%w: %w", pool.ErrNoSandbox, err)
+	}
+	return nil
 }
 
 func (p *Pool) newAttempt(o offer, want pool.Claim, since time.Time) *attempt {
@@ -102,19 +150,22 @@ func (p *Pool) newAttempt(o offer, want pool.Claim, since time.Time) *attempt {
 }
 
 // again is the next attempt for the same execution.
-func (a *attempt) again() *attempt { return a.newAttempt(a.offer, a.want, a.since) }
+func (a *attempt) again() *attempt {
+	next := a.newAttempt(a.offer, a.want, a.since)
+	next.trial, next.end, next.unreached = a.trial, a.end, a.unreached
+	return next
+}
 
 // fast creates the claim, takes a candidate and connects to it side by side; if
 // others were faster it goes on to the next one. It returns nil when there is
 // none.
 func (a *attempt) fast(caller context.Context) (*sandbox, error) {
-	e := a.cache.take(a.offer)
-	if e == nil {
-		return nil, nil
-	}
 	ctx, cancel := context.WithTimeout(caller, bindTimeout)
 	defer cancel()
-	call := dial(ctx, e.pod)
+	e, call, err := a.candidate(ctx)
+	if e == nil {
+		return nil, err
+	}
 	pod, claimErr, err := a.begin(ctx, e)
 	if claimErr != nil {
 		call.hangUp()
@@ -123,11 +174,10 @@ func (a *attempt) fast(caller context.Context) (*sandbox, error) {
 	}
 	for pod == nil && err == nil {
 		call.hangUp()
-		if e = a.cache.take(a.offer); e == nil {
+		if e, call, err = a.candidate(ctx); e == nil {
 			a.abandon(nil)
-			return nil, nil
+			return nil, err
 		}
-		call = dial(ctx, e.pod)
 		pod, err = a.win(ctx, e)
 	}
 	if err != nil {
@@ -136,16 +186,31 @@ func (a *attempt) fast(caller context.Context) (*sandbox, error) {
 		return nil, a.explain(caller, "claim sandbox "+e.pod.Name, err)
 	}
 	s, err := a.connect(ctx, pod, call)
-	if err == nil {
-		return s, nil
+	if err != nil {
+		// It died before anyone knew: the claim goes with it.
+		a.abandon(pod)
+		return nil, a.explain(caller, "claim sandbox "+pod.Name, err)
 	}
-	// It died before anyone knew: the claim goes with it.
-	a.abandon(pod)
-	a.log.Warn("A warm sandbox could not be reached", "pool", a.pool.Name, "sandbox", pod.Name, "error", err)
-	if caller.Err() != nil {
-		return nil, a.explain(caller, "reach sandbox "+pod.Name, err)
+	return s, nil
+}
+
+// candidate takes a candidate and begins to connect to it. While runners could
+// not be reached lately it waits for the connection, so that no sandbox is
+// spent on another failure. It returns nil when there is none.
+func (a *attempt) candidate(ctx context.Context) (*candidate, *call, error) {
+	e := a.cache.take(a.offer, a.reach.avoids(a.pool.Name))
+	if e == nil {
+		return nil, nil, nil
 	}
-	return a.again().fast(caller)
+	call := dial(ctx, e.pod)
+	if !a.reach.cautious(a.pool.Name) {
+		return e, call, nil
+	}
+	if _, err := a.reached(ctx, e.pod, call); err != nil {
+		a.unreached = append(a.unreached, e)
+		return nil, nil, err
+	}
+	return e, call, nil
 }
 
 // begin creates the claim and takes a sandbox side by side. The claim comes
@@ -264,6 +329,9 @@ func (a *attempt) lifetime(e *candidate) time.Duration {
 
 // explain turns an API server's answer into the contract's error.
 func (a *attempt) explain(caller context.Context, doing string, err error) error {
+	if errors.Is(err, errUnusable) {
+		return err
+	}
 	if cause := context.Cause(caller); cause != nil {
 		return fmt.Errorf("%s: %w: %w", doing, pool.ErrNoSandbox, cause)
 	}

@@ -75,12 +75,12 @@ func TestTake(t *testing.T) {
 	o := offer{pool: &v1alpha1.SandboxWarmPool{ObjectMeta: metav1.ObjectMeta{Name: "code"}},
 		template: &v1alpha1.SandboxTemplate{Status: v1alpha1.SandboxTemplateStatus{Revision: "r2"}}}
 	for _, want := range []string{"new", "old"} {
-		e := c.take(o)
+		e := c.take(o, nil)
 		if e == nil || e.pod.Name != want {
 			t.Fatalf("took %+v, want %s", e, want)
 		}
 	}
-	if e := c.take(o); e != nil {
+	if e := c.take(o, nil); e != nil {
 		t.Fatalf("took %s, which is no candidate", e.pod.Name)
 	}
 	// The newest comes first, but not when another replica is after it.
@@ -96,7 +96,7 @@ func TestTake(t *testing.T) {
 		}
 		newest := true
 		for i := 19; i >= 0; i-- {
-			newest = c.take(o).pod.Name == fmt.Sprint(i) && newest
+			newest = c.take(o, nil).pod.Name == fmt.Sprint(i) && newest
 		}
 		if newest == lost {
 			t.Errorf("another replica was faster: %v, the newest comes first: %v", lost, newest)
@@ -107,9 +107,9 @@ func TestTake(t *testing.T) {
 func TestGiveBack(t *testing.T) {
 	c := &cache{pods: map[string]*entry{"old": warmPod("old", "r", nil)}}
 	o := offer{pool: &v1alpha1.SandboxWarmPool{ObjectMeta: metav1.ObjectMeta{Name: "code"}}, template: &v1alpha1.SandboxTemplate{}}
-	c.take(o)
+	c.take(o, nil)
 	c.giveBack(&c.pods["old"].candidate)
-	if e := c.take(o); e == nil || e.pod.Name != "old" {
+	if e := c.take(o, nil); e == nil || e.pod.Name != "old" {
 		t.Errorf("took %+v, want old again", e)
 	}
 }
@@ -145,5 +145,13 @@ func TestLifetime(t *testing.T) {
 		if got := a.lifetime(test.e); got < test.want-time.Second || got > test.want+time.Second {
 			t.Errorf("%s: %s, want %s", name, got, test.want)
 		}
+	}
+}
+
+// testOffer is a pool with a template of a revision.
+func testOffer(poolName, revision string) offer {
+	return offer{
+		pool:     &v1alpha1.SandboxWarmPool{ObjectMeta: metav1.ObjectMeta{Name: poolName}},
+		template: &v1alpha1.SandboxTemplate{Status: v1alpha1.SandboxTemplateStatus{Revision: revision}},
 	}
 }

@@ -21,6 +21,9 @@ type waiter struct {
 	in       bool
 	// bound yields the Pod, once.
 	bound chan *corev1.Pod
+	// unreachable is closed when waiting makes no sense, since no sandbox could be
+	// used; nil if it does in any case.
+	unreachable <-chan struct{}
 	// ripe is signalled when a sandbox of the pool may be free.
 	ripe chan struct{}
 }

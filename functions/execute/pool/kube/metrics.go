@@ -5,8 +5,9 @@ import "github.com/prometheus/client_golang/prometheus"
 // Metrics are the measurements of claims. Those of the pools are the
 // controller's.
 type Metrics struct {
-	claim             *prometheus.HistogramVec
-	conflicts, misses *prometheus.CounterVec
+	claim                          *prometheus.HistogramVec
+	conflicts, misses, unreachable *prometheus.CounterVec
+	suspended                      *prometheus.GaugeVec
 }
 
 // NewMetrics registers the measurements.
@@ -22,7 +23,13 @@ func NewMetrics(r prometheus.Registerer) *Metrics {
 		misses: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "preheat_pool_misses_total", Help: "Claims that found no warm sandbox.",
 		}, []string{"pool"}),
+		unreachable: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "preheat_pool_unreachable_total", Help: "Sandboxes whose runner could not be reached.",
+		}, []string{"pool"}),
+		suspended: prometheus.NewGaugeVec(prometheus.GaugeOpts{
+			Name: "preheat_pool_suspended", Help: "1 while no sandbox is claimed since runners cannot be reached.",
+		}, []string{"pool"}),
 	}
-	r.MustRegister(m.claim, m.conflicts, m.misses)
+	r.MustRegister(m.claim, m.conflicts, m.misses, m.unreachable, m.suspended)
 	return m
 }

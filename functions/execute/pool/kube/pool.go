@@ -22,6 +22,7 @@ import (
 
 	"go.opentelemetry.io/otel"
 	"go.opentelemetry.io/otel/trace"
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 
@@ -79,6 +80,7 @@ type Pool struct {
 	kube      kubernetes.Interface
 	client    versioned.Interface
 	cache     *cache
+	reach     *reach
 	metrics   *Metrics
 	log       *slog.Logger
 	tracer    trace.Tracer
@@ -121,6 +123,7 @@ func New(ctx context.Context, c Config, m *Metrics, log *slog.Logger) (*Pool, er
 		tracer: otel.Tracer(tracerName),
 	}
 	p.ctx, p.cancel = context.WithCancel(context.WithoutCancel(ctx))
+	p.reach = newReach(p.ctx, func(poolName string) (*corev1.Pod, bool) { return p.cache.target(poolName) }, m, log)
 	if p.cache, err = newCache(kube, client, c.Namespace); err != nil {
 		p.cancel()
 		return nil, err
@@ -141,6 +144,7 @@ func (p *Pool) Close() error {
 	p.mu.Unlock()
 	p.work.Wait()
 	p.cancel()
+	p.reach.stop()
 	p.cache.stop()
 	return nil
 }
@@ -193,6 +197,14 @@ func (p *Pool) background(f func(ctx context.Context)) {
 
 // Ready implements pool.Pool.
 func (p *Pool) Ready() error {
+	if err := p.serving(); err != nil {
+		return err
+	}
+	return p.reach.ready(p.cache.poolNames())
+}
+
+// serving returns nil until the pool is closed.
+func (p *Pool) serving() error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.closed {

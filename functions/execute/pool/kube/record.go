@@ -152,6 +152,9 @@ func (a *attempt) begun(ctx context.Context) error {
 		return err
 	}
 	_, err = a.client.SandboxV1alpha1().SandboxClaims(a.namespace).Patch(ctx, a.name, types.MergePatchType, patch, metav1.PatchOptions{})
+	if apierrors.IsNotFound(err) || apierrors.IsConflict(err) || apierrors.IsInvalid(err) {
+		return fmt.Errorf("%w: %w", errUnusable, err)
+	}
 	return err
 }
 

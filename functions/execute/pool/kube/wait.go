@@ -1,6 +1,7 @@
 package kube
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"strings"
@@ -25,20 +26,22 @@ func patience(caller context.Context) time.Time {
 }
 
 // slow stands in line, leaves the claim to the controller and waits until the
-// Pod bound to it shows up. It waits again for another one, at its old place,
-// when that Pod is dead.
-func (a *attempt) slow(caller context.Context, end time.Time) (*sandbox, error) {
+// Pod bound to it shows up.
+func (a *attempt) slow(caller context.Context) (*sandbox, error) {
 	w := &waiter{
 		claim: a.name, patient: a.want.Event != "", since: a.since,
 		admitted: make(chan struct{}), bound: make(chan *corev1.Pod, 1), ripe: make(chan struct{}, 1),
 	}
+	if !a.trial {
+		w.unreachable = a.reach.opened(a.pool.Name)
+	}
 	a.cache.join(a.pool.Name, w)
 	defer a.cache.leave(a.pool.Name, w)
-	if err := a.stand(caller, w, end); err != nil {
+	if err := a.stand(caller, w); err != nil {
 		return nil, err
 	}
 
-	wait := time.Until(end)
+	wait := time.Until(a.end)
 	ctx, cancel := context.WithTimeout(caller, bindTimeout)
 	err := a.create(ctx, v1alpha1.BindingController, wait)
 	cancel()
@@ -52,21 +55,16 @@ func (a *attempt) slow(caller context.Context, end time.Time) (*sandbox, error) 
 		return nil, err
 	}
 	s, err := a.connect(caller, pod, dial(caller, pod))
-	if err == nil {
-		return s, nil
+	if err != nil {
+		a.abandon(pod)
+		return nil, a.explain(caller, "claim sandbox "+pod.Name, err)
 	}
-	a.abandon(pod)
-	if caller.Err() != nil || time.Until(end) < dialTimeout {
-		return nil, fmt.Errorf("%w: %w", pool.ErrNoSandbox, err)
-	}
-	a.log.Warn("The sandbox of a waiting claim could not be reached", "pool", a.pool.Name, "sandbox", pod.Name, "error", err)
-	a.cache.leave(a.pool.Name, w)
-	return a.again().slow(caller, end)
+	return s, nil
 }
 
 // stand waits until the claim may be created. Nothing is left of it when it
 // returns an error.
-func (a *attempt) stand(caller context.Context, w *waiter, end time.Time) error {
+func (a *attempt) stand(caller context.Context, w *waiter) error {
 	select {
 	case <-w.admitted:
 		return nil
@@ -82,7 +80,7 @@ func (a *attempt) stand(caller context.Context, w *waiter, end time.Time) error 
 			return a.explain(caller, "look for an earlier delivery of an event", err)
 		}
 	}
-	limit := time.NewTimer(time.Until(end))
+	limit := time.NewTimer(time.Until(a.end))
 	defer limit.Stop()
 	select {
 	case <-w.admitted:
@@ -91,6 +89,8 @@ func (a *attempt) stand(caller context.Context, w *waiter, end time.Time) error 
 		return fmt.Errorf("%w: %w", pool.ErrNoSandbox, context.Cause(caller))
 	case <-limit.C:
 		return pool.ErrNoSandbox
+	case <-w.unreachable:
+		return a.suspended()
 	case <-a.ctx.Done():
 		return pool.ErrClosed
 	}
@@ -114,6 +114,8 @@ func (a *attempt) await(caller context.Context, w *waiter, wait time.Duration) (
 			return nil, fmt.Errorf("%w: %w", pool.ErrNoSandbox, context.Cause(caller))
 		case <-limit.C:
 			return nil, pool.ErrNoSandbox
+		case <-w.unreachable:
+			return nil, a.suspended()
 		case <-a.ctx.Done():
 			return nil, pool.ErrClosed
 		case <-w.ripe:
@@ -139,13 +141,20 @@ func (a *attempt) await(caller context.Context, w *waiter, wait time.Duration) (
 
 // help takes a sandbox for a claim that the controller has not served.
 func (a *attempt) help(caller context.Context) (*corev1.Pod, error) {
-	e := a.cache.take(a.offer)
-	if e == nil {
-		return nil, nil
-	}
 	ctx, cancel := context.WithTimeout(caller, bindTimeout)
 	defer cancel()
+	e, call, err := a.candidate(ctx)
+	if e == nil {
+		return nil, err
+	}
+	defer call.hangUp()
 	return a.win(ctx, e)
+}
+
+// suspended is the error of a claim that waited when runners could no longer be
+// reached.
+func (a *attempt) suspended() error {
+	return cmp.Or(a.reach.refused(a.pool.Name), fmt.Errorf("%w: runners could not be reached", pool.ErrClosed))
 }
 
 // overQuota reports whether admission refused for the sake of a quota.
