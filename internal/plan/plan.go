@@ -45,6 +45,13 @@ type planner struct {
 	total int
 }
 
+// Older orders sandboxes by their age, the oldest first. In this order they are
+// retired, and claimed by whom the plan serves and by claimants on a cluster, who
+// pick one themselves: none grows old in the pool.
+func Older(a, b *Sandbox) int {
+	return cmp.Or(a.Created.Compare(b.Created), cmp.Compare(a.Name, b.Name))
+}
+
 // sort puts the sandboxes and claims into the lists, the oldest first, and
 // deletes what can be deleted without asking anyone.
 func (p *planner) sort() {
@@ -52,9 +59,7 @@ func (p *planner) sort() {
 	for i := range p.s.Sandboxes {
 		sorted[i] = &p.s.Sandboxes[i]
 	}
-	slices.SortFunc(sorted, func(a, b *Sandbox) int {
-		return cmp.Or(a.Created.Compare(b.Created), cmp.Compare(a.Name, b.Name))
-	})
+	slices.SortFunc(sorted, Older)
 	for _, x := range sorted {
 		p.place(x)
 	}
@@ -118,7 +123,7 @@ func (p *planner) due(x *Sandbox, age time.Duration) bool {
 }
 
 // bind serves the claims in order of creation, with fresh sandboxes first and
-// of those the oldest first, so that none grows old in the pool.
+// in the order of Older.
 func (p *planner) bind() {
 	for len(p.waiting) > 0 {
 		from := &p.freshWarm

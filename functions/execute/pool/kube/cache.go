@@ -17,6 +17,7 @@ import (
 	externalversions "github.com/preheat-dev/preheat/api/client/informers/externalversions"
 	listers "github.com/preheat-dev/preheat/api/client/listers/sandbox/v1alpha1"
 	"github.com/preheat-dev/preheat/api/sandbox/v1alpha1"
+	"github.com/preheat-dev/preheat/internal/plan"
 )
 
 // cache follows the pools, templates and Pods of a namespace. On top of the
@@ -34,6 +35,8 @@ type cache struct {
 	mu sync.Mutex
 	// pods are all sandboxes, by name, with when each was first seen.
 	pods map[string]*entry
+	// warm are those of them that can be claimed and are not taken.
+	warm warmSet
 	// lines are who waits for a sandbox, by pool.
 	lines map[string]line
 	// held are the sandboxes in use here, told when their Pod is gone.
@@ -51,8 +54,14 @@ type candidate struct {
 
 type entry struct {
 	candidate
+	// planned is what decides about its turn.
+	planned plan.Sandbox
 	// taken says that this process tries to claim it, or has tried.
 	taken bool
+}
+
+func newEntry(pod *corev1.Pod, seen time.Time) *entry {
+	return &entry{candidate: candidate{pod: pod, seen: seen}, planned: plan.Sandbox{Name: pod.Name, Created: pod.CreationTimestamp.Time}}
 }
 
 func newCache(kube kubernetes.Interface, client versioned.Interface, namespace string) (*cache, error) {
@@ -61,7 +70,7 @@ func newCache(kube kubernetes.Interface, client versioned.Interface, namespace s
 			informers.WithTweakListOptions(func(o *metav1.ListOptions) { o.LabelSelector = v1alpha1.LabelPool }),
 			informers.WithTransform(slim)),
 		sandbox: externalversions.NewSharedInformerFactoryWithOptions(client, 0, externalversions.WithNamespace(namespace)),
-		quit:    make(chan struct{}), pods: map[string]*entry{}, lines: map[string]line{},
+		quit:    make(chan struct{}), pods: map[string]*entry{}, warm: warmSet{}, lines: map[string]line{},
 		held: map[string]*sandbox{}, change: make(chan struct{}),
 	}
 	pods := c.core.Core().V1().Pods().Informer()
@@ -145,11 +154,16 @@ func (c *cache) set(obj any) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	e := c.pods[pod.Name]
-	if e == nil || e.pod.UID != pod.UID {
-		e = &entry{candidate: candidate{seen: time.Now()}}
+	changed := e == nil || e.pod.UID != pod.UID
+	if changed {
+		c.drop(e)
+		e = newEntry(pod, time.Now())
 		c.pods[pod.Name] = e
 	}
+	changed = changed || stateOf(e.pod) != stateOf(pod)
+	c.warm.remove(e) // by the labels that it was added with
 	e.pod = pod
+	c.offer(e)
 	if s := c.held[pod.Name]; s != nil && pod.Status.Phase == corev1.PodFailed {
 		s.lost()
 	}
@@ -167,7 +181,24 @@ func (c *cache) set(obj any) {
 			}
 		}
 	}
-	c.announceLocked()
+	if changed {
+		c.announceLocked()
+	}
+}
+
+// offer makes a sandbox a candidate if it can be claimed. mu is held.
+func (c *cache) offer(e *entry) {
+	if !e.taken && usable(e.pod) {
+		c.warm.add(e)
+	}
+}
+
+// drop takes a sandbox that is gone, which may be nil, out of the candidates. mu
+// is held.
+func (c *cache) drop(e *entry) {
+	if e != nil {
+		c.warm.remove(e)
+	}
 }
 
 func (c *cache) remove(obj any) {
@@ -180,12 +211,16 @@ func (c *cache) remove(obj any) {
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	known := c.pods[pod.Name]
+	c.drop(known)
 	delete(c.pods, pod.Name)
 	c.deliver(pod.Labels[v1alpha1.LabelPool], pod)
 	if s := c.held[pod.Name]; s != nil {
 		s.lost()
 	}
-	c.announceLocked()
+	if known != nil {
+		c.announceLocked()
+	}
 }
 
 // deliver hands a bound Pod to the claim that waits for it, also one that has

@@ -3,7 +3,6 @@ package kube
 import (
 	"cmp"
 	"fmt"
-	"math/rand/v2"
 	"slices"
 	"time"
 
@@ -51,7 +50,8 @@ func (o offer) speaks(language string) bool {
 }
 
 // choose returns the pool for a claim: of those that qualify and are not refused,
-// the one with the most warm sandboxes, or else with the shortest line.
+// the one with the shortest line, and of these the one with the most warm
+// sandboxes.
 func (c *cache) choose(want pool.Claim, refused func(poolName string) error) (offer, error) {
 	named := want.Pool == ""
 	var fit []offer
@@ -78,53 +78,26 @@ func (c *cache) choose(want pool.Claim, refused func(poolName string) error) (of
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	free := map[string]int{}
-	for _, e := range c.pods {
-		if !e.taken && usable(e.pod) {
-			free[e.pod.Labels[v1alpha1.LabelPool]]++
-		}
-	}
 	return slices.MinFunc(fit, func(a, b offer) int {
 		a1, b1 := a.pool.Name, b.pool.Name
-		return cmp.Or(cmp.Compare(len(c.lines[a1]), len(c.lines[b1])), cmp.Compare(free[b1], free[a1]))
+		return cmp.Or(cmp.Compare(len(c.lines[a1]), len(c.lines[b1])), cmp.Compare(c.warm.count(b1), c.warm.count(a1)))
 	}), nil
 }
 
 // take picks a warm sandbox of a pool for this process to try, of the template's
-// latest content if there is one: the newest, which is the warmest. After it has
-// lost one to another replica it picks at random for a while, so that they do
-// not run after the same ones. Those that avoid, if not nil, reports come last.
-// It returns nil when there is none.
+// latest content if there is one, in the order of plan.Older. After it has lost
+// one to another replica it picks at random for a while, so that they do not run
+// after the same ones. Those that avoid, if not nil, reports come last. It
+// returns nil when there is none.
 func (c *cache) take(o offer, avoid func(*corev1.Pod) bool) *candidate {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	var latest, other []*entry
-	for _, e := range c.pods {
-		switch {
-		case e.taken || e.pod.Labels[v1alpha1.LabelPool] != o.pool.Name || !usable(e.pod):
-		case e.pod.Labels[v1alpha1.LabelRevision] == o.template.Status.Revision:
-			latest = append(latest, e)
-		default:
-			other = append(other, e)
-		}
-	}
-	from := latest
-	if len(from) == 0 {
-		from = other
-	}
-	if len(from) == 0 {
+	e := pick(c.warm.of(o.pool.Name, o.template.Status.Revision), time.Since(c.lastLost) < contended, avoid)
+	if e == nil {
 		return nil
 	}
-	if avoid != nil {
-		if rest := slices.DeleteFunc(slices.Clone(from), func(e *entry) bool { return avoid(e.pod) }); len(rest) > 0 {
-			from = rest
-		}
-	}
-	e := slices.MaxFunc(from, func(a, b *entry) int { return a.seen.Compare(b.seen) })
-	if time.Since(c.lastLost) < contended {
-		e = from[rand.IntN(len(from))]
-	}
 	e.taken = true
+	c.warm.remove(e)
 	taken := e.candidate
 	return &taken
 }
@@ -156,6 +129,7 @@ func (c *cache) giveBack(taken ...*candidate) {
 	for _, t := range taken {
 		if e := c.pods[t.pod.Name]; e != nil && e.pod.UID == t.pod.UID {
 			e.taken = false
+			c.offer(e)
 		}
 	}
 }
@@ -168,10 +142,8 @@ func (c *cache) target(poolName string) (pod *corev1.Pod, known bool) {
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	for _, e := range c.pods { // in random order
-		if !e.taken && e.pod.Labels[v1alpha1.LabelPool] == poolName && usable(e.pod) {
-			return e.pod, true
-		}
+	if e := c.warm.anyOf(poolName); e != nil {
+		return e.pod, true
 	}
 	return nil, true
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math/rand/v2"
 	"testing"
 	"time"
 
@@ -55,13 +56,22 @@ func warmPod(name, revision string, change func(*corev1.Pod)) *entry {
 	if change != nil {
 		change(p)
 	}
-	return &entry{candidate: candidate{pod: p, seen: time.Now()}}
+	return newEntry(p, time.Now())
+}
+
+// testCache knows these sandboxes.
+func testCache(sandboxes ...*entry) *cache {
+	c := &cache{pods: map[string]*entry{}, warm: warmSet{}, lines: map[string]line{}, held: map[string]*sandbox{}, change: make(chan struct{})}
+	for _, e := range sandboxes {
+		c.pods[e.pod.Name] = e
+		c.offer(e)
+	}
+	return c
 }
 
 // Only what is warm, ready and untried is a candidate, the latest edition first.
 func TestTake(t *testing.T) {
-	c := &cache{pods: map[string]*entry{}}
-	for _, e := range []*entry{
+	c := testCache(
 		warmPod("old", "r1", nil), warmPod("new", "r2", nil),
 		warmPod("unready", "r2", func(p *corev1.Pod) { p.Status.Conditions[0].Status = corev1.ConditionFalse }),
 		warmPod("starting", "r2", func(p *corev1.Pod) { p.Status.PodIP = "" }),
@@ -69,11 +79,8 @@ func TestTake(t *testing.T) {
 		warmPod("ending", "r2", func(p *corev1.Pod) { p.DeletionTimestamp = &metav1.Time{} }),
 		warmPod("claimed", "r2", func(p *corev1.Pod) { p.Labels[v1alpha1.LabelState] = v1alpha1.StateClaimed }),
 		warmPod("elsewhere", "r2", func(p *corev1.Pod) { p.Labels[v1alpha1.LabelPool] = "other" }),
-	} {
-		c.pods[e.pod.Name] = e
-	}
-	o := offer{pool: &v1alpha1.SandboxWarmPool{ObjectMeta: metav1.ObjectMeta{Name: "code"}},
-		template: &v1alpha1.SandboxTemplate{Status: v1alpha1.SandboxTemplateStatus{Revision: "r2"}}}
+	)
+	o := testOffer("code", "r2")
 	for _, want := range []string{"new", "old"} {
 		e := c.take(o, nil)
 		if e == nil || e.pod.Name != want {
@@ -83,32 +90,44 @@ func TestTake(t *testing.T) {
 	if e := c.take(o, nil); e != nil {
 		t.Fatalf("took %s, which is no candidate", e.pod.Name)
 	}
-	// The newest comes first, but not when another replica is after it.
+}
+
+// The oldest is claimed first, as the controller does it, but not when another
+// replica is after the same ones.
+func TestTheOldestIsTakenFirst(t *testing.T) {
 	for _, lost := range []bool{false, true} {
-		c = &cache{pods: map[string]*entry{}}
-		for i := range 20 {
-			e := warmPod(fmt.Sprint(i), "r2", nil)
-			e.seen = time.Now().Add(time.Duration(i) * time.Minute)
-			c.pods[e.pod.Name] = e
+		c := testCache()
+		for _, i := range rand.Perm(20) {
+			e := warmPod(fmt.Sprint(i), "r2", func(p *corev1.Pod) {
+				p.CreationTimestamp = metav1.NewTime(time.Unix(int64(i)*60, 0))
+			})
+			c.set(e.pod)
 		}
 		if lost {
 			c.lost()
 		}
-		newest := true
-		for i := 19; i >= 0; i-- {
-			newest = c.take(o, nil).pod.Name == fmt.Sprint(i) && newest
+		inOrder := true
+		for i := range 20 {
+			inOrder = c.take(testOffer("code", "r2"), nil).pod.Name == fmt.Sprint(i) && inOrder
 		}
-		if newest == lost {
-			t.Errorf("another replica was faster: %v, the newest comes first: %v", lost, newest)
+		if inOrder == lost {
+			t.Errorf("another replica was faster: %v, the oldest comes first: %v", lost, inOrder)
 		}
 	}
 }
 
 func TestGiveBack(t *testing.T) {
-	c := &cache{pods: map[string]*entry{"old": warmPod("old", "r", nil)}}
-	o := offer{pool: &v1alpha1.SandboxWarmPool{ObjectMeta: metav1.ObjectMeta{Name: "code"}}, template: &v1alpha1.SandboxTemplate{}}
-	c.take(o, nil)
-	c.giveBack(&c.pods["old"].candidate)
+	c := testCache(warmPod("old", "r", nil))
+	o := testOffer("code", "r")
+	e := c.take(o, nil)
+	if other := c.take(o, nil); other != nil {
+		t.Fatalf("it was taken twice")
+	}
+	c.set(c.pods["old"].pod) // whatever is heard of it meanwhile
+	if other := c.take(o, nil); other != nil {
+		t.Fatalf("it was taken twice after an event")
+	}
+	c.giveBack(e)
 	if e := c.take(o, nil); e == nil || e.pod.Name != "old" {
 		t.Errorf("took %+v, want old again", e)
 	}

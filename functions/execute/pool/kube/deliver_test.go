@@ -30,7 +30,7 @@ func TestBoundSandboxIsDelivered(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			w := &waiter{claim: "claim-1", bound: make(chan *corev1.Pod, 1), ripe: make(chan struct{}, 1)}
 			other := &waiter{claim: "claim-2", bound: make(chan *corev1.Pod, 1), ripe: make(chan struct{}, 1)}
-			c := &cache{pods: map[string]*entry{}, held: map[string]*sandbox{}, change: make(chan struct{})}
+			c := testCache()
 			pool := bound("", "").Labels[v1alpha1.LabelPool]
 			c.lines = map[string]line{pool: {w, other}}
 			test.see(c)

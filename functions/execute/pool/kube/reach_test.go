@@ -160,10 +160,9 @@ func TestProbesEndWithTheirPool(t *testing.T) {
 
 // Sandboxes of a node where a runner could not be reached come last.
 func TestOtherNodesAreTakenFirst(t *testing.T) {
-	c := &cache{pods: map[string]*entry{}}
+	c := testCache()
 	for i, node := range []string{"bad", "good", "bad", "good"} {
-		e := warmPod(fmt.Sprint(i), "r", func(p *corev1.Pod) { p.Spec.NodeName = node })
-		c.pods[e.pod.Name] = e
+		c.set(warmPod(fmt.Sprint(i), "r", func(p *corev1.Pod) { p.Spec.NodeName = node }).pod)
 	}
 	r := testReach(t, nil)
 	r.report("code", podAt("", "bad"), errNoRoute)

@@ -42,7 +42,7 @@ func TestHangingUpHidesNoSandbox(t *testing.T) {
 				hangUp()
 				return true, nil, ctx.Err()
 			})
-			c := &cache{pods: map[string]*entry{"p": e}}
+			c := testCache(e)
 			p := &Pool{namespace: "n", kube: client, cache: c, ctx: t.Context()}
 			a := &attempt{Pool: p, name: "claim-1"}
 			taken := e.candidate

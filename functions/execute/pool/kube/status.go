@@ -56,34 +56,53 @@ func (p *Pool) Status() []execution.PoolStatus {
 		}
 		at[s.Name] = s
 	}
-	p.cache.mu.Lock()
-	defer p.cache.mu.Unlock()
-	for _, e := range p.cache.pods {
-		if s := at[e.pod.Labels[v1alpha1.LabelPool]]; s != nil {
-			add(s, e.pod)
-		}
-	}
+	p.cache.addSandboxes(at)
 	for i := range out {
-		// This process knows of its own line at once.
-		out[i].Waiting = max(out[i].Waiting, len(p.cache.lines[out[i].Name]))
 		slices.SortFunc(out[i].Sandboxes, func(a, b execution.SandboxStatus) int { return cmp.Compare(a.Name, b.Name) })
 	}
 	return out
 }
 
+// addSandboxes fills in the sandboxes, and the callers that wait, of pools by
+// their names.
+func (c *cache) addSandboxes(pools map[string]*execution.PoolStatus) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, e := range c.pods {
+		if s := pools[e.pod.Labels[v1alpha1.LabelPool]]; s != nil {
+			add(s, e.pod)
+		}
+	}
+	for name, s := range pools {
+		// This process knows of its own line at once.
+		s.Waiting = max(s.Waiting, len(c.lines[name]))
+	}
+}
+
 func add(s *execution.PoolStatus, pod *corev1.Pod) {
-	state := execution.SandboxWarming
-	switch {
-	case pod.Labels[v1alpha1.LabelState] == v1alpha1.StateClaimed:
-		state = execution.SandboxClaimed
+	state := stateOf(pod)
+	switch state {
+	case execution.SandboxClaimed:
 		s.Claimed++
-	case pod.Labels[v1alpha1.LabelState] == v1alpha1.StateRetired || pod.DeletionTimestamp != nil:
-		return
-	case usable(pod):
-		state = execution.SandboxWarm
+	case execution.SandboxWarm:
 		s.Warm++
-	default:
+	case execution.SandboxWarming:
 		s.Warming++
+	default:
+		return
 	}
 	s.Sandboxes = append(s.Sandboxes, execution.SandboxStatus{Name: pod.Name, State: state})
+}
+
+// stateOf is a sandbox's state as callers see it, and empty for one that ends.
+func stateOf(pod *corev1.Pod) string {
+	switch {
+	case pod.Labels[v1alpha1.LabelState] == v1alpha1.StateClaimed:
+		return execution.SandboxClaimed
+	case pod.Labels[v1alpha1.LabelState] == v1alpha1.StateRetired || pod.DeletionTimestamp != nil:
+		return ""
+	case usable(pod):
+		return execution.SandboxWarm
+	}
+	return execution.SandboxWarming
 }
