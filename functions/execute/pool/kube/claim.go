@@ -50,6 +50,9 @@ type attempt struct {
 	// could not be reached. They are candidates again when the execution has a
 	// sandbox or has failed.
 	unreached []*candidate
+	// withdrawn is closed when the claim of an event that came to nothing has been
+	// deleted, or cannot be; nil if there is none.
+	withdrawn <-chan struct{}
 	// id tells this attempt from other deliveries of the same event.
 	id string
 	// uid is the claim's, once it is known that it was created.
@@ -118,24 +121,33 @@ func (p *Pool) claim(ctx context.Context, o offer, want pool.Claim) (s *sandbox,
 			return nil, path, err
 		default:
 			p.log.Warn("A sandbox could not be used", "pool", o.pool.Name, "path", path, "error", err)
-			if err = p.goesOn(ctx, a, err); err != nil {
-				return nil, path, err
-			}
+		}
+		if err = a.prepareNext(ctx, err); err != nil {
+			return nil, path, err
 		}
 	}
 }
 
-// goesOn returns nil if there is to be another attempt after one that failed
-// for its sandbox's sake.
-func (p *Pool) goesOn(ctx context.Context, a *attempt, err error) error {
-	if cause := context.Cause(ctx); cause != nil {
-		return fmt.Errorf("%w: %w: %w", pool.ErrNoSandbox, cause, err)
+// prepareNext waits until another attempt can be made. It returns an error if
+// there is to be none, after failure, which is nil if nothing was warm.
+func (a *attempt) prepareNext(ctx context.Context, failure error) error {
+	if a.withdrawn != nil { // the next claim has the same name
+		select {
+		case <-a.withdrawn:
+		case <-ctx.Done():
+		}
 	}
-	if refused := p.reach.refused(a.pool.Name); refused != nil {
+	if cause := context.Cause(ctx); cause != nil {
+		return errors.Join(fmt.Errorf("%w: %w", pool.ErrNoSandbox, cause), failure)
+	}
+	if failure == nil {
+		return nil
+	}
+	if refused := a.reach.refused(a.pool.Name); refused != nil {
 		return refused
 	}
 	if !time.Now().Before(a.end) {
-		return fmt.Errorf("%w: %w", pool.ErrNoSandbox, err)
+		return fmt.Errorf("%w: %w", pool.ErrNoSandbox, failure)
 	}
 	return nil
 }

@@ -44,34 +44,9 @@ func TestExplain(t *testing.T) {
 	}
 }
 
-func warmPod(name, revision string, change func(*corev1.Pod)) *entry {
-	p := &corev1.Pod{
-		ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{
-			v1alpha1.LabelPool: "code", v1alpha1.LabelState: v1alpha1.StateWarm, v1alpha1.LabelRevision: revision,
-		}},
-		Status: corev1.PodStatus{
-			Phase: corev1.PodRunning, PodIP: "10.0.0.1", Conditions: []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue}},
-		},
-	}
-	if change != nil {
-		change(p)
-	}
-	return newEntry(p, time.Now())
-}
-
-// testCache knows these sandboxes.
-func testCache(sandboxes ...*entry) *cache {
-	c := &cache{pods: map[string]*entry{}, warm: warmSet{}, lines: map[string]line{}, held: map[string]*sandbox{}, change: make(chan struct{})}
-	for _, e := range sandboxes {
-		c.pods[e.pod.Name] = e
-		c.offer(e)
-	}
-	return c
-}
-
 // Only what is warm, ready and untried is a candidate, the latest edition first.
 func TestTake(t *testing.T) {
-	c := testCache(
+	c := testCache(t,
 		warmPod("old", "r1", nil), warmPod("new", "r2", nil),
 		warmPod("unready", "r2", func(p *corev1.Pod) { p.Status.Conditions[0].Status = corev1.ConditionFalse }),
 		warmPod("starting", "r2", func(p *corev1.Pod) { p.Status.PodIP = "" }),
@@ -96,7 +71,7 @@ func TestTake(t *testing.T) {
 // replica is after the same ones.
 func TestTheOldestIsTakenFirst(t *testing.T) {
 	for _, lost := range []bool{false, true} {
-		c := testCache()
+		c := testCache(t)
 		for _, i := range rand.Perm(20) {
 			e := warmPod(fmt.Sprint(i), "r2", func(p *corev1.Pod) {
 				p.CreationTimestamp = metav1.NewTime(time.Unix(int64(i)*60, 0))
@@ -117,7 +92,7 @@ func TestTheOldestIsTakenFirst(t *testing.T) {
 }
 
 func TestGiveBack(t *testing.T) {
-	c := testCache(warmPod("old", "r", nil))
+	c := testCache(t, warmPod("old", "r", nil))
 	o := testOffer("code", "r")
 	e := c.take(o, nil)
 	if other := c.take(o, nil); other != nil {
@@ -164,13 +139,5 @@ func TestLifetime(t *testing.T) {
 		if got := a.lifetime(test.e); got < test.want-time.Second || got > test.want+time.Second {
 			t.Errorf("%s: %s, want %s", name, got, test.want)
 		}
-	}
-}
-
-// testOffer is a pool with a template of a revision.
-func testOffer(poolName, revision string) offer {
-	return offer{
-		pool:     &v1alpha1.SandboxWarmPool{ObjectMeta: metav1.ObjectMeta{Name: poolName}},
-		template: &v1alpha1.SandboxTemplate{Status: v1alpha1.SandboxTemplateStatus{Revision: revision}},
 	}
 }

@@ -30,7 +30,7 @@ func TestBoundSandboxIsDelivered(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			w := &waiter{claim: "claim-1", bound: make(chan *corev1.Pod, 1), ripe: make(chan struct{}, 1)}
 			other := &waiter{claim: "claim-2", bound: make(chan *corev1.Pod, 1), ripe: make(chan struct{}, 1)}
-			c := testCache()
+			c := testCache(t)
 			pool := bound("", "").Labels[v1alpha1.LabelPool]
 			c.lines = map[string]line{pool: {w, other}}
 			test.see(c)

@@ -160,7 +160,7 @@ func TestProbesEndWithTheirPool(t *testing.T) {
 
 // Sandboxes of a node where a runner could not be reached come last.
 func TestOtherNodesAreTakenFirst(t *testing.T) {
-	c := testCache()
+	c := testCache(t)
 	for i, node := range []string{"bad", "good", "bad", "good"} {
 		c.set(warmPod(fmt.Sprint(i), "r", func(p *corev1.Pod) { p.Spec.NodeName = node }).pod)
 	}

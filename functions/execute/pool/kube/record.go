@@ -198,16 +198,10 @@ func inflate(packed []byte) ([]byte, error) {
 }
 
 // withdraw deletes the claim of an event whose program has not begun, so that
-// it can be delivered again. Usually it is done when it returns, since the next
-// attempt needs the name; where the API server does not answer it goes on in the
-// background.
-func (a *attempt) withdraw() {
-	if err := a.tryWithdraw(a.ctx); err != nil {
-		a.background(func(ctx context.Context) {
-			if err := retry(ctx, a.tryWithdraw); err != nil {
-				a.log.Error("The claim of an event could not be withdrawn, it ends at its shutdown time", "claim", a.name, "error", err)
-			}
-		})
+// it can be delivered again.
+func (a *attempt) withdraw(ctx context.Context) {
+	if err := retry(ctx, a.tryWithdraw); err != nil {
+		a.log.Error("The claim of an event could not be withdrawn, it ends at its shutdown time", "claim", a.name, "error", err)
 	}
 }
 

@@ -138,11 +138,16 @@ func (a *attempt) abandon(pod *corev1.Pod) {
 	if pod != nil {
 		a.background(func(ctx context.Context) { a.surrender(ctx, pod.Name) })
 	}
-	if a.want.Event != "" {
-		a.withdraw()
+	if a.want.Event == "" {
+		a.background(func(ctx context.Context) { a.endClaim(ctx, a.name, a.pool.Name) })
 		return
 	}
-	a.background(func(ctx context.Context) { a.endClaim(ctx, a.name, a.pool.Name) })
+	withdrawn := make(chan struct{})
+	a.withdrawn = withdrawn
+	a.background(func(ctx context.Context) {
+		defer close(withdrawn)
+		a.withdraw(ctx)
+	})
 }
 
 func (a *attempt) surrender(ctx context.Context, name string) {

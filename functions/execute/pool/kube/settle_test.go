@@ -42,7 +42,7 @@ func TestHangingUpHidesNoSandbox(t *testing.T) {
 				hangUp()
 				return true, nil, ctx.Err()
 			})
-			c := testCache(e)
+			c := testCache(t, e)
 			p := &Pool{namespace: "n", kube: client, cache: c, ctx: t.Context()}
 			a := &attempt{Pool: p, name: "claim-1"}
 			taken := e.candidate

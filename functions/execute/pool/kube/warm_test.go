@@ -18,7 +18,7 @@ import (
 func TestCandidatesFollowTheSandboxes(t *testing.T) {
 	for seed := range uint64(50) {
 		r := rand.New(rand.NewPCG(seed, 1))
-		c := testCache()
+		c := testCache(t)
 		var taken []*candidate
 		for step := range 300 {
 			name := fmt.Sprint(r.IntN(12))
@@ -105,7 +105,7 @@ func TestOnlyChangesOfStateWakeWatchers(t *testing.T) {
 		"one that was not there": {func(c *cache) { c.remove(warmPod("q", "r", nil).pod) }, false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			c := testCache(newEntry(pod, time.Now()))
+			c := testCache(t, newEntry(pod, time.Now()))
 			changed := c.changed()
 			test.see(c)
 			select {
