@@ -134,6 +134,40 @@ func TestI10InterruptedEvent(t *testing.T) {
 	noFaults(t, node)
 }
 
+// TestLateAnswerLeavesALaterDeliveryAlone: whose claim is gone cannot record its
+// answer in the claim that a later delivery of the event has made.
+func TestLateAnswerLeavesALaterDeliveryAlone(t *testing.T) {
+	sp, node, replicas := twoReplicas(t, 2)
+	w := want()
+	w.Event = "k9"
+	claimBy := func(p *kube.Pool) pool.Sandbox {
+		s, err := p.Claim(t.Context(), w)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return s
+	}
+	early := claimBy(replicas[0])
+	sp.EndClaim("event-k9")
+	later := claimBy(replicas[1])
+	early.Release()
+	if err := replicas[0].Finish(t.Context(), w.Event, []byte("early")); err == nil {
+		t.Error("the answer of a claim that is gone was recorded")
+	}
+	if c := sp.Claim("event-k9"); c.Status.FinishedAt != nil {
+		t.Errorf("the later delivery's claim has ended: %+v", c.Status)
+	}
+	use(t, later)
+	later.Release()
+	if err := replicas[1].Finish(t.Context(), w.Event, []byte("later")); err != nil {
+		t.Error(err)
+	}
+	if answer, err := replicas[0].Await(t.Context(), w.Event); string(answer) != "later" || err != nil {
+		t.Errorf("the recorded answer is %q, %v", answer, err)
+	}
+	noFaults(t, node)
+}
+
 // TestI10ClaimantDies: what began its program and never answered is not run
 // again by another replica, which hears of it in time.
 func TestI10ClaimantDies(t *testing.T) {

@@ -72,6 +72,7 @@ func (a *attempt) connect(ctx context.Context, pod *corev1.Pod, c *call) (*sandb
 			_ = conn.Close()
 			return nil, fmt.Errorf("mark claim %s as begun: %w", a.name, err)
 		}
+		a.running.begin(a.want.Event, a.uid, a.want.Deadline)
 	}
 	s := &sandbox{owner: a.Pool, name: pod.Name, poolName: a.pool.Name, claim: a.name, kept: a.want.Event != "", token: c.token, conn: conn}
 	if pod.Spec.ActiveDeadlineSeconds == nil { // the controller sets it as it binds

@@ -81,6 +81,7 @@ type Pool struct {
 	client    versioned.Interface
 	cache     *cache
 	reach     *reach
+	running   running
 	metrics   *Metrics
 	log       *slog.Logger
 	tracer    trace.Tracer

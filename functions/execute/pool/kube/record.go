@@ -19,7 +19,6 @@ import (
 
 	"github.com/preheat-dev/preheat/api/sandbox/v1alpha1"
 	"github.com/preheat-dev/preheat/functions/execute/pool"
-	"github.com/preheat-dev/preheat/internal/pause"
 )
 
 // annotationDelivery tells, on the claim of an event, which delivery made it.
@@ -44,32 +43,54 @@ func claimOf(event string) string { return "event-" + event }
 
 // Finish ends the claim of an event with its answer, and so its sandbox. An
 // empty answer says that there is none and never will be. It tries for a
-// while, whatever ctx says: the answer is lost otherwise.
+// while, whatever ctx says: the answer is lost otherwise. It fails when the
+// claim is gone, and leaves alone one that a later delivery has made.
 func (p *Pool) Finish(ctx context.Context, event string, answer []byte) error {
-	patch, err := finished(answer, time.Now())
+	status, err := finished(answer, time.Now())
 	if err != nil {
 		return err
 	}
+	uid, known := p.running.end(event)
+	if !known {
+		return fmt.Errorf("record the answer of an event: %w: %s", errNotRunning, claimOf(event))
+	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), endTimeout)
 	defer cancel()
-	wait := 50 * time.Millisecond
-	for {
-		_, err = p.client.SandboxV1alpha1().SandboxClaims(p.namespace).Patch(ctx, claimOf(event), types.MergePatchType, patch, metav1.PatchOptions{}, "status")
-		if err == nil || apierrors.IsNotFound(err) || apierrors.IsInvalid(err) || ctx.Err() != nil {
-			break
-		}
-		pause.For(ctx, wait)
-		wait *= 4
+	lasting := func(err error) bool {
+		return apierrors.IsNotFound(err) || apierrors.IsInvalid(err) || errors.Is(err, errNotRunning)
 	}
+	err = retry(ctx, lasting, func(ctx context.Context) error { return p.finish(ctx, claimOf(event), uid, status) })
 	if err != nil {
 		return fmt.Errorf("record the answer of an event in claim %s: %w", claimOf(event), err)
 	}
 	return nil
 }
 
-// finished is the patch of a claim's status that ends it with an answer.
-func finished(answer []byte, now time.Time) ([]byte, error) {
-	status := v1alpha1.SandboxClaimStatus{FinishedAt: &metav1.Time{Time: now}}
+// errNotRunning: the claim of an event is not that of a program of this process.
+var errNotRunning = errors.New("no program of this event is running here")
+
+// finish writes the status of a claim, if it has this UID. The API server does
+// not look at a UID in a patch of a status, but at the version.
+func (p *Pool) finish(ctx context.Context, name string, uid types.UID, status *v1alpha1.SandboxClaimStatus) error {
+	claims := p.client.SandboxV1alpha1().SandboxClaims(p.namespace)
+	c, err := claims.Get(ctx, name, metav1.GetOptions{})
+	if err != nil {
+		return err
+	}
+	if c.UID != uid {
+		return fmt.Errorf("%w: another delivery has made a claim of that name", errNotRunning)
+	}
+	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{"resourceVersion": c.ResourceVersion}, "status": status})
+	if err != nil {
+		return fmt.Errorf("encode a claim's end: %w", err)
+	}
+	_, err = claims.Patch(ctx, name, types.MergePatchType, patch, metav1.PatchOptions{}, "status")
+	return err
+}
+
+// finished is what a claim's status becomes when it ends with an answer.
+func finished(answer []byte, now time.Time) (*v1alpha1.SandboxClaimStatus, error) {
+	status := &v1alpha1.SandboxClaimStatus{FinishedAt: &metav1.Time{Time: now}}
 	ready := apis.Condition{
 		Type: v1alpha1.ConditionReady, Status: corev1.ConditionFalse, Reason: v1alpha1.ReasonInterrupted,
 		Message: "the execution began and has no answer", LastTransitionTime: apis.VolatileTime{Inner: metav1.NewTime(now)},
@@ -88,11 +109,7 @@ func finished(answer []byte, now time.Time) ([]byte, error) {
 		status.Answer = packed.Bytes()
 	}
 	status.Conditions = duckv1.Conditions{ready}
-	patch, err := json.Marshal(map[string]any{"status": status})
-	if err != nil {
-		return nil, fmt.Errorf("encode a claim's end: %w", err)
-	}
-	return patch, nil
+	return status, nil
 }
 
 // Await returns the answer to an event that another delivery runs or ran, for
@@ -200,7 +217,7 @@ func inflate(packed []byte) ([]byte, error) {
 // withdraw deletes the claim of an event whose program has not begun, so that
 // it can be delivered again.
 func (a *attempt) withdraw(ctx context.Context) {
-	if err := retry(ctx, a.tryWithdraw); err != nil {
+	if err := retry(ctx, nil, a.tryWithdraw); err != nil {
 		a.log.Error("The claim of an event could not be withdrawn, it ends at its shutdown time", "claim", a.name, "error", err)
 	}
 }

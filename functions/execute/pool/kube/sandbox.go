@@ -165,25 +165,9 @@ func (a *attempt) surrender(ctx context.Context, name string) {
 // endClaim deletes a claim. One that cannot be deleted ends at its shutdown
 // time.
 func (p *Pool) endClaim(ctx context.Context, name, poolName string) {
-	err := retry(ctx, func(ctx context.Context) error { return p.deleteClaim(ctx, name) })
+	err := retry(ctx, nil, func(ctx context.Context) error { return p.deleteClaim(ctx, name) })
 	if err != nil {
 		p.log.Error("A claim could not be deleted, it ends at its shutdown time", "pool", poolName, "claim", name, "error", err)
-	}
-}
-
-// retry calls do until it succeeds, endTries times at most and until ctx ends,
-// and returns its last error.
-func retry(ctx context.Context, do func(context.Context) error) error {
-	wait := 50 * time.Millisecond
-	for try := 1; ; try++ {
-		err := do(ctx)
-		if err == nil || try == endTries {
-			return err
-		}
-		if !pause.For(ctx, wait) {
-			return err
-		}
-		wait *= 4
 	}
 }
 
