@@ -164,7 +164,7 @@ func (c *cache) set(obj any) {
 	c.warm.remove(e) // by the labels that it was added with
 	e.pod = pod
 	c.offer(e)
-	if s := c.held[pod.Name]; s != nil && pod.Status.Phase == corev1.PodFailed {
+	if s := c.held[pod.Name]; s != nil && dead(pod) {
 		s.lost()
 	}
 	poolName := pod.Labels[v1alpha1.LabelPool]
@@ -243,8 +243,11 @@ func usable(pod *corev1.Pod) bool {
 }
 
 // ended reports whether a Pod will never be reachable again.
-func ended(pod *corev1.Pod) bool {
-	return pod.DeletionTimestamp != nil || pod.Status.Phase == corev1.PodFailed || pod.Status.Phase == corev1.PodSucceeded
+func ended(pod *corev1.Pod) bool { return pod.DeletionTimestamp != nil || dead(pod) }
+
+// dead reports whether nothing runs in a Pod any more.
+func dead(pod *corev1.Pod) bool {
+	return pod.Status.Phase == corev1.PodFailed || pod.Status.Phase == corev1.PodSucceeded
 }
 
 // reachable reports whether a Pod's runner can be reached.

@@ -153,8 +153,9 @@ func (c *cache) hold(s *sandbox) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.held[s.name] = s
-	if c.pods[s.name] == nil {
-		s.lost() // it was a candidate, so it has been here and is gone
+	// It was a candidate, or bound, so it has been here.
+	if e := c.pods[s.name]; e == nil || dead(e.pod) {
+		s.lost()
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/preheat-dev/preheat/api/sandbox/v1alpha1"
 	"github.com/preheat-dev/preheat/functions/execute/pool"
@@ -16,6 +17,9 @@ import (
 
 // defaultWait is how long a claim waits whose caller sets no deadline.
 const defaultWait = time.Minute
+
+// checkClaim is how often a claim that waits is looked at.
+const checkClaim = 5 * time.Second
 
 // patience is when a caller no longer wants a sandbox.
 func patience(caller context.Context) time.Time {
@@ -103,6 +107,8 @@ func (a *attempt) await(caller context.Context, w *waiter, wait time.Duration) (
 	defer limit.Stop()
 	look := time.NewTicker(selfServe)
 	defer look.Stop()
+	check := time.NewTicker(checkClaim)
+	defer check.Stop()
 	ripe := time.Time{}
 	for {
 		select {
@@ -135,8 +141,25 @@ func (a *attempt) await(caller context.Context, w *waiter, wait time.Duration) (
 				return pod, nil
 			}
 			ripe = time.Time{}
+		case <-check.C:
+			if err := a.stillWaits(caller); err != nil {
+				return nil, err
+			}
 		}
 	}
+}
+
+// stillWaits returns an error if the claim has ended, so that no sandbox will
+// come: it was deleted, or bound to a sandbox that died. If that happened while
+// a watch was interrupted, nobody hears of that sandbox.
+func (a *attempt) stillWaits(caller context.Context) error {
+	ctx, cancel := context.WithTimeout(caller, bindTimeout)
+	defer cancel()
+	c, err := a.client.SandboxV1alpha1().SandboxClaims(a.namespace).Get(ctx, a.name, metav1.GetOptions{})
+	if apierrors.IsNotFound(err) || err == nil && over(c, time.Now()) {
+		return fmt.Errorf("%w: claim %s has ended", errUnusable, a.name)
+	}
+	return nil // what else goes wrong may pass
 }
 
 // help takes a sandbox for a claim that the controller has not served.
