@@ -8,13 +8,10 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes"
 	toolscache "k8s.io/client-go/tools/cache"
 
 	"github.com/preheat-dev/preheat/api/client/clientset/versioned"
-	externalversions "github.com/preheat-dev/preheat/api/client/informers/externalversions"
 	listers "github.com/preheat-dev/preheat/api/client/listers/sandbox/v1alpha1"
 	"github.com/preheat-dev/preheat/api/sandbox/v1alpha1"
 	"github.com/preheat-dev/preheat/internal/plan"
@@ -24,13 +21,14 @@ import (
 // informers' stores it keeps what a claim needs at once: the candidates of
 // each pool, and who waits for which claim to be bound.
 type cache struct {
-	core    informers.SharedInformerFactory
-	sandbox externalversions.SharedInformerFactory
-	pools   listers.SandboxWarmPoolNamespaceLister
-	temps   listers.SandboxTemplateNamespaceLister
-	synced  []toolscache.InformerSynced
-	quit    chan struct{}
-	once    sync.Once
+	pools     listers.SandboxWarmPoolNamespaceLister
+	temps     listers.SandboxTemplateNamespaceLister
+	followers []*follower
+	informers []toolscache.SharedIndexInformer
+	synced    []toolscache.InformerSynced
+	// cancel ends the informers, running waits for them.
+	cancel  context.CancelFunc
+	running sync.WaitGroup
 
 	mu sync.Mutex
 	// pods are all sandboxes, by name, with when each was first seen.
@@ -66,24 +64,31 @@ func newEntry(pod *corev1.Pod, seen time.Time) *entry {
 
 func newCache(kube kubernetes.Interface, client versioned.Interface, namespace string) (*cache, error) {
 	c := &cache{
-		core: informers.NewSharedInformerFactoryWithOptions(kube, 0, informers.WithNamespace(namespace),
-			informers.WithTweakListOptions(func(o *metav1.ListOptions) { o.LabelSelector = v1alpha1.LabelPool }),
-			informers.WithTransform(slim)),
-		sandbox: externalversions.NewSharedInformerFactoryWithOptions(client, 0, externalversions.WithNamespace(namespace)),
-		quit:    make(chan struct{}), pods: map[string]*entry{}, warm: warmSet{}, lines: map[string]line{},
-		held: map[string]*sandbox{}, change: make(chan struct{}),
+		pods: map[string]*entry{}, warm: warmSet{}, lines: map[string]line{},
+		held: map[string]*sandbox{}, change: make(chan struct{}), cancel: func() {},
 	}
-	pods := c.core.Core().V1().Pods().Informer()
-	pools, temps := c.sandbox.Sandbox().V1alpha1().SandboxWarmPools(), c.sandbox.Sandbox().V1alpha1().SandboxTemplates()
-	c.pools, c.temps = pools.Lister().SandboxWarmPools(namespace), temps.Lister().SandboxTemplates(namespace)
+	api := client.SandboxV1alpha1()
+	of := func(kind string) *follower {
+		f := &follower{kind: kind}
+		c.followers = append(c.followers, f)
+		return f
+	}
+	pods := follow(of("Pods"), kube.CoreV1().Pods(namespace), kube, &corev1.Pod{}, v1alpha1.LabelPool)
+	if err := pods.SetTransform(slim); err != nil {
+		return nil, fmt.Errorf("follow the pools: %w", err)
+	}
+	pools := follow(of("SandboxWarmPools"), api.SandboxWarmPools(namespace), client, &v1alpha1.SandboxWarmPool{}, "")
+	temps := follow(of("SandboxTemplates"), api.SandboxTemplates(namespace), client, &v1alpha1.SandboxTemplate{}, "")
+	c.pools = listers.NewSandboxWarmPoolLister(pools.GetIndexer()).SandboxWarmPools(namespace)
+	c.temps = listers.NewSandboxTemplateLister(temps.GetIndexer()).SandboxTemplates(namespace)
 	notify := toolscache.ResourceEventHandlerFuncs{
 		AddFunc:    func(any) { c.announce() },
 		UpdateFunc: func(any, any) { c.announce() },
 		DeleteFunc: func(any) { c.announce() },
 	}
 	handlers := map[toolscache.SharedIndexInformer]toolscache.ResourceEventHandler{
-		temps.Informer(): notify,
-		pools.Informer(): toolscache.ResourceEventHandlerFuncs{
+		temps: notify,
+		pools: toolscache.ResourceEventHandlerFuncs{
 			AddFunc:    func(any) { c.announce() },
 			UpdateFunc: func(any, any) { c.resized() },
 			DeleteFunc: func(any) { c.announce() },
@@ -99,9 +104,20 @@ func newCache(kube kubernetes.Interface, client versioned.Interface, namespace s
 		if err != nil {
 			return nil, fmt.Errorf("follow the pools: %w", err)
 		}
+		c.informers = append(c.informers, informer)
 		c.synced = append(c.synced, registration.HasSynced)
 	}
 	return c, nil
+}
+
+// stale is why what is known may be out of date, if it may.
+func (c *cache) stale() error {
+	for _, f := range c.followers {
+		if err := f.stale(); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // slim drops what claims never look at.
@@ -115,8 +131,11 @@ func slim(obj any) (any, error) {
 
 // start begins to follow, and waits until all there is has been seen.
 func (c *cache) start(ctx context.Context) error {
-	c.core.Start(c.quit)
-	c.sandbox.Start(c.quit)
+	var running context.Context
+	running, c.cancel = context.WithCancel(context.WithoutCancel(ctx))
+	for _, informer := range c.informers {
+		c.running.Go(func() { informer.RunWithContext(running) })
+	}
 	if !toolscache.WaitForCacheSync(ctx.Done(), c.synced...) {
 		return errors.Join(errors.New("not in time"), context.Cause(ctx))
 	}
@@ -124,9 +143,8 @@ func (c *cache) start(ctx context.Context) error {
 }
 
 func (c *cache) stop() {
-	c.once.Do(func() { close(c.quit) })
-	c.core.Shutdown()
-	c.sandbox.Shutdown()
+	c.cancel()
+	c.running.Wait()
 }
 
 func (c *cache) changed() <-chan struct{} {

@@ -201,6 +201,9 @@ func (p *Pool) Ready() error {
 	if err := p.serving(); err != nil {
 		return err
 	}
+	if err := p.cache.stale(); err != nil {
+		return fmt.Errorf("%w: %w", pool.ErrClosed, err)
+	}
 	return p.reach.ready(p.cache.poolNames())
 }
 
