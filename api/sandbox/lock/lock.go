@@ -88,11 +88,11 @@ func Retire() ([]byte, error) {
 	})
 }
 
-// Surrender returns the patch by which a holder gives up a sandbox that it has
+// Discard returns the patch by which a holder gives up a sandbox that it has
 // won and not used. Nobody can claim it again.
 //
 // A later claim of the same name keeps its sandbox where h has a UID.
-func Surrender(h Holder) ([]byte, error) {
+func Discard(h Holder) ([]byte, error) {
 	ops := []operation{
 		label("test", v1alpha1.LabelState, v1alpha1.StateClaimed),
 		label("test", v1alpha1.LabelClaim, h.Claim),

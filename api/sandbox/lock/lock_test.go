@@ -51,8 +51,8 @@ func claim(h lock.Holder) func() ([]byte, error) {
 	return func() ([]byte, error) { return lock.Claim(h) }
 }
 
-func surrender(name string, uid types.UID) func() ([]byte, error) {
-	return func() ([]byte, error) { return lock.Surrender(lock.Holder{Claim: name, UID: uid}) }
+func discard(name string, uid types.UID) func() ([]byte, error) {
+	return func() ([]byte, error) { return lock.Discard(lock.Holder{Claim: name, UID: uid}) }
 }
 
 // A warm sandbox is won once, by a claim or by the controller, and only its
@@ -71,14 +71,14 @@ func TestOneWinner(t *testing.T) {
 	}
 	for name, patch := range map[string]func() ([]byte, error){
 		"claimed again": claim(lock.Holder{Claim: "d"}), "retired": lock.Retire,
-		"given up by another claim": surrender("d", ""), "given up by an earlier claim of its name": surrender("c", "u0"),
+		"given up by another claim": discard("d", ""), "given up by an earlier claim of its name": discard("c", "u0"),
 	} {
 		if _, won := apply(t, held, patch); won {
 			t.Errorf("it was %s", name)
 		}
 	}
 	for _, uid := range []types.UID{"u1", ""} {
-		if given, won := apply(t, held, surrender("c", uid)); !won || given.Labels[v1alpha1.LabelState] != v1alpha1.StateRetired {
+		if given, won := apply(t, held, discard("c", uid)); !won || given.Labels[v1alpha1.LabelState] != v1alpha1.StateRetired {
 			t.Errorf("its holder, UID %q, could not give it up", uid)
 		}
 	}

@@ -44,6 +44,6 @@ func BenchmarkCandidate(b *testing.B) {
 		if e == nil {
 			b.Fatal("there is no candidate")
 		}
-		c.giveBack(e)
+		c.release(e)
 	}
 }

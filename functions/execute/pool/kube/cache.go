@@ -22,7 +22,7 @@ import (
 // each pool, and who waits for which claim to be bound.
 type cache struct {
 	pools     listers.SandboxWarmPoolNamespaceLister
-	temps     listers.SandboxTemplateNamespaceLister
+	templates listers.SandboxTemplateNamespaceLister
 	followers []*follower
 	informers []toolscache.SharedIndexInformer
 	synced    []toolscache.InformerSynced
@@ -35,8 +35,8 @@ type cache struct {
 	pods map[string]*entry
 	// warm are those of them that can be claimed and are not taken.
 	warm warmSet
-	// lines are who waits for a sandbox, by pool.
-	lines map[string]line
+	// queues are who waits for a sandbox, by pool.
+	queues map[string]queue
 	// held are the sandboxes in use here, told when their Pod is gone.
 	held   map[string]*sandbox
 	change chan struct{}
@@ -64,7 +64,7 @@ func newEntry(pod *corev1.Pod, seen time.Time) *entry {
 
 func newCache(kube kubernetes.Interface, client versioned.Interface, namespace string) (*cache, error) {
 	c := &cache{
-		pods: map[string]*entry{}, warm: warmSet{}, lines: map[string]line{},
+		pods: map[string]*entry{}, warm: warmSet{}, queues: map[string]queue{},
 		held: map[string]*sandbox{}, change: make(chan struct{}), cancel: func() {},
 	}
 	api := client.SandboxV1alpha1()
@@ -78,16 +78,16 @@ func newCache(kube kubernetes.Interface, client versioned.Interface, namespace s
 		return nil, fmt.Errorf("follow the pools: %w", err)
 	}
 	pools := follow(of("SandboxWarmPools"), api.SandboxWarmPools(namespace), client, &v1alpha1.SandboxWarmPool{}, "")
-	temps := follow(of("SandboxTemplates"), api.SandboxTemplates(namespace), client, &v1alpha1.SandboxTemplate{}, "")
+	templates := follow(of("SandboxTemplates"), api.SandboxTemplates(namespace), client, &v1alpha1.SandboxTemplate{}, "")
 	c.pools = listers.NewSandboxWarmPoolLister(pools.GetIndexer()).SandboxWarmPools(namespace)
-	c.temps = listers.NewSandboxTemplateLister(temps.GetIndexer()).SandboxTemplates(namespace)
+	c.templates = listers.NewSandboxTemplateLister(templates.GetIndexer()).SandboxTemplates(namespace)
 	notify := toolscache.ResourceEventHandlerFuncs{
 		AddFunc:    func(any) { c.announce() },
 		UpdateFunc: func(any, any) { c.announce() },
 		DeleteFunc: func(any) { c.announce() },
 	}
 	handlers := map[toolscache.SharedIndexInformer]toolscache.ResourceEventHandler{
-		temps: notify,
+		templates: notify,
 		pools: toolscache.ResourceEventHandlerFuncs{
 			AddFunc:    func(any) { c.announce() },
 			UpdateFunc: func(any, any) { c.resized() },
@@ -192,9 +192,9 @@ func (c *cache) set(obj any) {
 			c.deliver(poolName, pod)
 		}
 	case !e.taken && usable(pod):
-		for _, w := range c.lines[poolName] {
+		for _, w := range c.queues[poolName] {
 			select {
-			case w.ripe <- struct{}{}:
+			case w.available <- struct{}{}:
 			default:
 			}
 		}
@@ -244,7 +244,7 @@ func (c *cache) remove(obj any) {
 // deliver hands a bound Pod to the claim that waits for it, also one that has
 // ended: its claimant then waits for another. mu is held.
 func (c *cache) deliver(poolName string, pod *corev1.Pod) {
-	for _, w := range c.lines[poolName] {
+	for _, w := range c.queues[poolName] {
 		if w.claim == pod.Labels[v1alpha1.LabelClaim] {
 			select {
 			case <-w.bound: // the latest state of it counts

@@ -25,7 +25,7 @@ func (c *cache) offers() []offer {
 	pools, _ := c.pools.List(labels.Everything())
 	var out []offer
 	for _, p := range pools {
-		if t, err := c.temps.Get(p.Spec.SandboxTemplateRef.Name); err == nil {
+		if t, err := c.templates.Get(p.Spec.SandboxTemplateRef.Name); err == nil {
 			out = append(out, offer{pool: p, template: t})
 		}
 	}
@@ -50,7 +50,7 @@ func (o offer) speaks(language string) bool {
 }
 
 // choose returns the pool for a claim: of those that qualify and are not refused,
-// the one with the shortest line, and of these the one with the most warm
+// the one with the shortest queue, and of these the one with the most warm
 // sandboxes.
 func (c *cache) choose(want pool.Claim, refused func(poolName string) error) (offer, error) {
 	named := want.Pool == ""
@@ -80,7 +80,7 @@ func (c *cache) choose(want pool.Claim, refused func(poolName string) error) (of
 	defer c.mu.Unlock()
 	return slices.MinFunc(fit, func(a, b offer) int {
 		a1, b1 := a.pool.Name, b.pool.Name
-		return cmp.Or(cmp.Compare(len(c.lines[a1]), len(c.lines[b1])), cmp.Compare(c.warm.count(b1), c.warm.count(a1)))
+		return cmp.Or(cmp.Compare(len(c.queues[a1]), len(c.queues[b1])), cmp.Compare(c.warm.count(b1), c.warm.count(a1)))
 	}), nil
 }
 
@@ -122,8 +122,8 @@ func (c *cache) lost() {
 	c.lastLost = time.Now()
 }
 
-// giveBack makes sandboxes candidates again that were not claimed after all.
-func (c *cache) giveBack(taken ...*candidate) {
+// release makes sandboxes candidates again that were not claimed after all.
+func (c *cache) release(taken ...*candidate) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for _, t := range taken {

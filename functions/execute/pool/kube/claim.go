@@ -50,9 +50,9 @@ type attempt struct {
 	// could not be reached. They are candidates again when the execution has a
 	// sandbox or has failed.
 	unreached []*candidate
-	// withdrawn is closed when the claim of an event that came to nothing has been
+	// discarded is closed when the claim of an event that came to nothing has been
 	// deleted, or cannot be; nil if there is none.
-	withdrawn <-chan struct{}
+	discarded <-chan struct{}
 	// id tells this attempt from other deliveries of the same event.
 	id string
 	// uid is the claim's, once it is known that it was created.
@@ -98,7 +98,7 @@ func (p *Pool) claim(ctx context.Context, o offer, want pool.Claim) (s *sandbox,
 	defer done()
 	a := p.newAttempt(o, want, time.Now())
 	a.trial, a.end = asTrial, patience(ctx)
-	defer func() { p.cache.giveBack(a.unreached...) }()
+	defer func() { p.cache.release(a.unreached...) }()
 	path = pathFast
 	if n, _ := p.cache.waiting(o.pool.Name, nil); n > 0 {
 		path = pathSlow
@@ -131,9 +131,9 @@ func (p *Pool) claim(ctx context.Context, o offer, want pool.Claim) (s *sandbox,
 // prepareNext waits until another attempt can be made. It returns an error if
 // there is to be none, after failure, which is nil if nothing was warm.
 func (a *attempt) prepareNext(ctx context.Context, failure error) error {
-	if a.withdrawn != nil { // the next claim has the same name
+	if a.discarded != nil { // the next claim has the same name
 		select {
-		case <-a.withdrawn:
+		case <-a.discarded:
 		case <-ctx.Done():
 		}
 	}
@@ -174,33 +174,33 @@ func (a *attempt) again() *attempt {
 func (a *attempt) fast(caller context.Context) (*sandbox, error) {
 	ctx, cancel := context.WithTimeout(caller, bindTimeout)
 	defer cancel()
-	e, call, err := a.candidate(ctx)
+	e, d, err := a.candidate(ctx)
 	if e == nil {
 		return nil, err
 	}
 	pod, claimErr, err := a.begin(ctx, e)
 	if claimErr != nil {
-		call.hangUp()
-		a.abandon(pod)
+		d.cancel()
+		a.discard(pod)
 		return nil, a.explain(caller, "create a claim", claimErr)
 	}
 	for pod == nil && err == nil {
-		call.hangUp()
-		if e, call, err = a.candidate(ctx); e == nil {
-			a.abandon(nil)
+		d.cancel()
+		if e, d, err = a.candidate(ctx); e == nil {
+			a.discard(nil)
 			return nil, err
 		}
 		pod, err = a.win(ctx, e)
 	}
 	if err != nil {
-		call.hangUp()
-		a.abandon(nil)
+		d.cancel()
+		a.discard(nil)
 		return nil, a.explain(caller, "claim sandbox "+e.pod.Name, err)
 	}
-	s, err := a.connect(ctx, pod, call)
+	s, err := a.connect(ctx, pod, d)
 	if err != nil {
 		// It died before anyone knew: the claim goes with it.
-		a.abandon(pod)
+		a.discard(pod)
 		return nil, a.explain(caller, "claim sandbox "+pod.Name, err)
 	}
 	return s, nil
@@ -209,20 +209,20 @@ func (a *attempt) fast(caller context.Context) (*sandbox, error) {
 // candidate takes a candidate and begins to connect to it. While runners could
 // not be reached lately it waits for the connection, so that no sandbox is
 // spent on another failure. It returns nil when there is none.
-func (a *attempt) candidate(ctx context.Context) (*candidate, *call, error) {
+func (a *attempt) candidate(ctx context.Context) (*candidate, *dialing, error) {
 	e := a.cache.take(a.offer, a.reach.avoids(a.pool.Name))
 	if e == nil {
 		return nil, nil, nil
 	}
-	call := dial(ctx, e.pod)
+	d := dial(ctx, e.pod)
 	if !a.reach.cautious(a.pool.Name) {
-		return e, call, nil
+		return e, d, nil
 	}
-	if _, err := a.reached(ctx, e.pod, call); err != nil {
+	if _, err := a.reached(ctx, e.pod, d); err != nil {
 		a.unreached = append(a.unreached, e)
 		return nil, nil, err
 	}
-	return e, call, nil
+	return e, d, nil
 }
 
 // begin creates the claim and takes a sandbox side by side. The claim comes
@@ -231,7 +231,7 @@ func (a *attempt) candidate(ctx context.Context) (*candidate, *call, error) {
 func (a *attempt) begin(ctx context.Context, e *candidate) (pod *corev1.Pod, claimErr, err error) {
 	if a.want.Event != "" || time.Since(time.Unix(0, a.refused.Load())) < refusedFor {
 		if claimErr = a.create(ctx, v1alpha1.BindingClaimant, bindTimeout); claimErr != nil {
-			a.cache.giveBack(e)
+			a.cache.release(e)
 			return nil, claimErr, nil
 		}
 		pod, err = a.win(ctx, e)
@@ -298,12 +298,12 @@ func (a *attempt) win(ctx context.Context, e *candidate) (*corev1.Pod, error) {
 	switch {
 	case getErr != nil:
 		// Whoever tries it next tests the lock again.
-		a.cache.giveBack(e)
+		a.cache.release(e)
 		return nil, errors.Join(err, getErr)
 	case a.holds(pod):
 		return pod, nil
 	case pod.Labels[v1alpha1.LabelState] == v1alpha1.StateWarm:
-		a.cache.giveBack(e)
+		a.cache.release(e)
 		return nil, err
 	}
 	return nil, nil
@@ -316,11 +316,11 @@ func (a *attempt) settle(ctx context.Context, e *candidate) {
 	defer cancel()
 	pod, err := a.kube.CoreV1().Pods(a.namespace).Get(getting, e.pod.Name, metav1.GetOptions{})
 	if err == nil && a.holds(pod) {
-		a.surrender(ctx, pod.Name)
+		a.discardSandbox(ctx, pod.Name)
 		return
 	}
 	// Whoever tries it next tests the lock again.
-	a.cache.giveBack(e)
+	a.cache.release(e)
 }
 
 // holds reports whether a Pod is this attempt's.

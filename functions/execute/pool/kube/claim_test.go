@@ -102,7 +102,7 @@ func TestGiveBack(t *testing.T) {
 	if other := c.take(o, nil); other != nil {
 		t.Fatalf("it was taken twice after an event")
 	}
-	c.giveBack(e)
+	c.release(e)
 	if e := c.take(o, nil); e == nil || e.pod.Name != "old" {
 		t.Errorf("took %+v, want old again", e)
 	}

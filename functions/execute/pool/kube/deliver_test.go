@@ -28,11 +28,11 @@ func TestBoundSandboxIsDelivered(t *testing.T) {
 		"gone before it was ready": {func(c *cache) { c.remove(bound(corev1.PodRunning, "False")) }, corev1.PodRunning},
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := &waiter{claim: "claim-1", bound: make(chan *corev1.Pod, 1), ripe: make(chan struct{}, 1)}
-			other := &waiter{claim: "claim-2", bound: make(chan *corev1.Pod, 1), ripe: make(chan struct{}, 1)}
+			w := &waiter{claim: "claim-1", bound: make(chan *corev1.Pod, 1), available: make(chan struct{}, 1)}
+			other := &waiter{claim: "claim-2", bound: make(chan *corev1.Pod, 1), available: make(chan struct{}, 1)}
 			c := testCache(t)
 			pool := bound("", "").Labels[v1alpha1.LabelPool]
-			c.lines = map[string]line{pool: {w, other}}
+			c.queues = map[string]queue{pool: {w, other}}
 			test.see(c)
 			var got corev1.PodPhase
 			select {

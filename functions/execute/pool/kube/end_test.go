@@ -8,7 +8,7 @@ import (
 )
 
 // The end of an execution waits for the others, but not for long.
-func TestOthersFirst(t *testing.T) {
+func TestYieldToActive(t *testing.T) {
 	for name, test := range map[string]struct {
 		others int
 		// leaveAfter is when the others end.
@@ -18,7 +18,7 @@ func TestOthersFirst(t *testing.T) {
 		"alone":                 {0, 0, 0},
 		"beside a quick one":    {1, 100 * time.Millisecond, 100 * time.Millisecond},
 		"beside several":        {3, 200 * time.Millisecond, 200 * time.Millisecond},
-		"beside one that lasts": {1, time.Hour, deferEnd},
+		"beside one that lasts": {1, time.Hour, maxReleaseDelay},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -30,7 +30,7 @@ func TestOthersFirst(t *testing.T) {
 				}
 				p.leave()
 				began := time.Now()
-				p.othersFirst(t.Context())
+				p.yieldToActive(t.Context())
 				if took := time.Since(began); took != test.want {
 					t.Errorf("waited %s, want %s", took, test.want)
 				}
@@ -40,13 +40,13 @@ func TestOthersFirst(t *testing.T) {
 	}
 }
 
-func TestOthersFirstEndsWithThePool(t *testing.T) {
+func TestYieldToActiveEndsWithThePool(t *testing.T) {
 	p := &Pool{}
 	p.enter()
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	began := time.Now()
-	if p.othersFirst(ctx); time.Since(began) >= deferEnd {
+	if p.yieldToActive(ctx); time.Since(began) >= maxReleaseDelay {
 		t.Error("it waited although the pool had been closed")
 	}
 }

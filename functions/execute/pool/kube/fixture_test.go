@@ -46,14 +46,14 @@ func testOffer(poolName, revision string) offer {
 // testCache knows these sandboxes, and pools "code" and "other".
 func testCache(tb testing.TB, sandboxes ...*entry) *cache {
 	tb.Helper()
-	c := &cache{pods: map[string]*entry{}, warm: warmSet{}, lines: map[string]line{}, held: map[string]*sandbox{}, change: make(chan struct{})}
+	c := &cache{pods: map[string]*entry{}, warm: warmSet{}, queues: map[string]queue{}, held: map[string]*sandbox{}, change: make(chan struct{})}
 	for _, e := range sandboxes {
 		c.pods[e.pod.Name] = e
 		c.offer(e)
 	}
 	byNamespace := toolscache.Indexers{toolscache.NamespaceIndex: toolscache.MetaNamespaceIndexFunc}
 	pools, templates := toolscache.NewIndexer(toolscache.MetaNamespaceKeyFunc, byNamespace), toolscache.NewIndexer(toolscache.MetaNamespaceKeyFunc, byNamespace)
-	c.pools, c.temps = listers.NewSandboxWarmPoolLister(pools).SandboxWarmPools("n"), listers.NewSandboxTemplateLister(templates).SandboxTemplates("n")
+	c.pools, c.templates = listers.NewSandboxWarmPoolLister(pools).SandboxWarmPools("n"), listers.NewSandboxTemplateLister(templates).SandboxTemplates("n")
 	tmpl := &v1alpha1.SandboxTemplate{ObjectMeta: metav1.ObjectMeta{Namespace: "n", Name: "python"}}
 	tmpl.Spec.Languages = []v1alpha1.Language{{Name: "python"}}
 	tmpl.Status.Revision = "r"

@@ -39,18 +39,18 @@ const (
 	endTries   = 4
 	// dialTimeout bounds the connection to a runner in the same cluster.
 	dialTimeout = time.Second
-	// answerFirst is how long a sandbox that has reported, and its claim, outlive
+	// releaseDelay is how long a sandbox that has reported, and its claim, outlive
 	// the release, so that the answer is on its way before the cluster is busy
-	// with what they leave behind; deferEnd is how long they do at most for the
+	// with what they leave behind; maxReleaseDelay is how long they do at most for the
 	// sake of other executions.
-	answerFirst = 10 * time.Millisecond
-	deferEnd    = 500 * time.Millisecond
+	releaseDelay    = 10 * time.Millisecond
+	maxReleaseDelay = 500 * time.Millisecond
 	// refusedFor is how long after a refusal claims are made before sandboxes
 	// are taken for them.
 	refusedFor = time.Minute
-	// selfServe is how long the first in line leaves a warm sandbox to the
+	// selfServeAfter is how long the head of the queue leaves a warm sandbox to the
 	// controller before taking it itself.
-	selfServe = 250 * time.Millisecond
+	selfServeAfter = 250 * time.Millisecond
 	// shutdownSlack and podSlack are what a claim and its Pod live beyond the
 	// deadline when nobody ends them.
 	shutdownSlack = 5 * time.Second
@@ -168,16 +168,16 @@ func (p *Pool) leave() {
 	}
 }
 
-// othersFirst waits for the executions that go on, but not for long: the end of
-// a sandbox keeps the API server and a node busy, and a burst has many.
-func (p *Pool) othersFirst(ctx context.Context) {
+// yieldToActive delays the end of a sandbox while other executions run, up to
+// maxReleaseDelay: it keeps the API server and a node busy, and a burst has many.
+func (p *Pool) yieldToActive(ctx context.Context) {
 	p.mu.Lock()
 	idle := p.idle
 	p.mu.Unlock()
 	select {
 	case <-ctx.Done():
 	case <-idle:
-	case <-time.After(deferEnd):
+	case <-time.After(maxReleaseDelay):
 	}
 }
 

@@ -161,7 +161,7 @@ func (r *reach) probeOnce(poolName string) bool {
 	if pod == nil {
 		return true
 	}
-	conn, err := dial(r.ctx, pod).take()
+	conn, err := dial(r.ctx, pod).conn()
 	if err != nil {
 		r.log.Debug("A probe of a sandbox failed", "pool", poolName, "sandbox", pod.Name, "error", err)
 		return true

@@ -127,7 +127,7 @@ func (p *Pool) Await(ctx context.Context, event string) ([]byte, error) {
 		case apierrors.IsNotFound(err):
 			return nil, nil
 		case err == nil && over(c, now) && c.Annotations[v1alpha1.AnnotationBegun] == "false":
-			return nil, p.giveUp(ctx, c)
+			return nil, p.discardUnbegun(ctx, c)
 		case err == nil && endedFor(c, v1alpha1.ReasonAnswerDropped):
 			return nil, pool.ErrAnswerDropped
 		case err == nil && over(c, now):
@@ -175,10 +175,10 @@ func (a *attempt) begun(ctx context.Context) error {
 	return err
 }
 
-// giveUp deletes the claim of an event that ended before its program began, as
-// when its claimant died in line: the event may be delivered again. The mark
+// discardUnbegun deletes the claim of an event that ended before its program began, as
+// when its claimant died in the queue: the event may be delivered again. The mark
 // that its claimant would still set finds the claim gone.
-func (p *Pool) giveUp(ctx context.Context, c *v1alpha1.SandboxClaim) error {
+func (p *Pool) discardUnbegun(ctx context.Context, c *v1alpha1.SandboxClaim) error {
 	ctx, cancel := context.WithTimeout(ctx, endTimeout)
 	defer cancel()
 	// The version is that without the mark.
@@ -214,16 +214,16 @@ func inflate(packed []byte) ([]byte, error) {
 	return answer, nil
 }
 
-// withdraw deletes the claim of an event whose program has not begun, so that
+// discardClaim deletes the claim of an event whose program has not begun, so that
 // it can be delivered again.
-func (a *attempt) withdraw(ctx context.Context) {
-	if err := retry(ctx, nil, a.tryWithdraw); err != nil {
-		a.log.Error("The claim of an event could not be withdrawn, it ends at its shutdown time", "claim", a.name, "error", err)
+func (a *attempt) discardClaim(ctx context.Context) {
+	if err := retry(ctx, nil, a.tryDiscardClaim); err != nil {
+		a.log.Error("The claim of an event could not be discarded, it ends at its shutdown time", "claim", a.name, "error", err)
 	}
 }
 
-// tryWithdraw leaves alone what another delivery has created.
-func (a *attempt) tryWithdraw(ctx context.Context) error {
+// tryDiscardClaim leaves alone what another delivery has created.
+func (a *attempt) tryDiscardClaim(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, endTimeout)
 	defer cancel()
 	claims := a.client.SandboxV1alpha1().SandboxClaims(a.namespace)

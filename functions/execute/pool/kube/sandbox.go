@@ -121,9 +121,9 @@ func (s *sandbox) Release() {
 		s.owner.background(func(ctx context.Context) {
 			select {
 			case <-ctx.Done():
-			case <-time.After(answerFirst):
+			case <-time.After(releaseDelay):
 			}
-			s.owner.othersFirst(ctx)
+			s.owner.yieldToActive(ctx)
 			_ = s.conn.Close()
 			if !s.kept {
 				s.owner.endClaim(ctx, s.claim, s.poolName)
@@ -132,26 +132,26 @@ func (s *sandbox) Release() {
 	})
 }
 
-// abandon ends a claim that came to nothing. A sandbox that it may have won is
-// surrendered, so that it does not wait for a claim that may never come to be.
-func (a *attempt) abandon(pod *corev1.Pod) {
+// discard ends a claim that came to nothing. A sandbox that it may have won is
+// discarded, so that it does not wait for a claim that may never come to be.
+func (a *attempt) discard(pod *corev1.Pod) {
 	if pod != nil {
-		a.background(func(ctx context.Context) { a.surrender(ctx, pod.Name) })
+		a.background(func(ctx context.Context) { a.discardSandbox(ctx, pod.Name) })
 	}
 	if a.want.Event == "" {
 		a.background(func(ctx context.Context) { a.endClaim(ctx, a.name, a.pool.Name) })
 		return
 	}
-	withdrawn := make(chan struct{})
-	a.withdrawn = withdrawn
+	discarded := make(chan struct{})
+	a.discarded = discarded
 	a.background(func(ctx context.Context) {
-		defer close(withdrawn)
-		a.withdraw(ctx)
+		defer close(discarded)
+		a.discardClaim(ctx)
 	})
 }
 
-func (a *attempt) surrender(ctx context.Context, name string) {
-	patch, err := lock.Surrender(lock.Holder{Claim: a.name, UID: a.uid})
+func (a *attempt) discardSandbox(ctx context.Context, name string) {
+	patch, err := lock.Discard(lock.Holder{Claim: a.name, UID: a.uid})
 	if err == nil {
 		ctx, cancel := context.WithTimeout(ctx, endTimeout)
 		defer cancel()

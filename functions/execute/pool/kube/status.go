@@ -74,8 +74,8 @@ func (c *cache) addSandboxes(pools map[string]*execution.PoolStatus) {
 		}
 	}
 	for name, s := range pools {
-		// This process knows of its own line at once.
-		s.Waiting = max(s.Waiting, len(c.lines[name]))
+		// This process knows of its own queue at once.
+		s.Waiting = max(s.Waiting, len(c.queues[name]))
 	}
 }
 

@@ -29,19 +29,19 @@ func patience(caller context.Context) time.Time {
 	return time.Now().Add(defaultWait)
 }
 
-// slow stands in line, leaves the claim to the controller and waits until the
+// slow stands in queue, leaves the claim to the controller and waits until the
 // Pod bound to it shows up.
 func (a *attempt) slow(caller context.Context) (*sandbox, error) {
 	w := &waiter{
-		claim: a.name, patient: a.want.Event != "", since: a.since,
-		admitted: make(chan struct{}), bound: make(chan *corev1.Pod, 1), ripe: make(chan struct{}, 1),
+		claim: a.name, lowPriority: a.want.Event != "", since: a.since,
+		admitted: make(chan struct{}), bound: make(chan *corev1.Pod, 1), available: make(chan struct{}, 1),
 	}
 	if !a.trial {
 		w.unreachable = a.reach.opened(a.pool.Name)
 	}
 	a.cache.join(a.pool.Name, w)
 	defer a.cache.leave(a.pool.Name, w)
-	if err := a.stand(caller, w); err != nil {
+	if err := a.awaitAdmission(caller, w); err != nil {
 		return nil, err
 	}
 
@@ -50,25 +50,25 @@ func (a *attempt) slow(caller context.Context) (*sandbox, error) {
 	err := a.create(ctx, v1alpha1.BindingController, wait)
 	cancel()
 	if err != nil {
-		a.abandon(nil)
+		a.discard(nil)
 		return nil, a.explain(caller, "create a claim", err)
 	}
 	pod, err := a.await(caller, w, wait)
 	if err != nil {
-		a.abandon(nil)
+		a.discard(nil)
 		return nil, err
 	}
 	s, err := a.connect(caller, pod, dial(caller, pod))
 	if err != nil {
-		a.abandon(pod)
+		a.discard(pod)
 		return nil, a.explain(caller, "claim sandbox "+pod.Name, err)
 	}
 	return s, nil
 }
 
-// stand waits until the claim may be created. Nothing is left of it when it
+// awaitAdmission waits until the claim may be created. Nothing is left of it when it
 // returns an error.
-func (a *attempt) stand(caller context.Context, w *waiter) error {
+func (a *attempt) awaitAdmission(caller context.Context, w *waiter) error {
 	select {
 	case <-w.admitted:
 		return nil
@@ -100,16 +100,16 @@ func (a *attempt) stand(caller context.Context, w *waiter) error {
 	}
 }
 
-// await waits for the Pod. The first in line takes one itself when the
-// controller leaves it lying about.
+// await waits for the Pod. If the controller does not bind a warm sandbox within
+// selfServeAfter, the head of the queue claims one itself.
 func (a *attempt) await(caller context.Context, w *waiter, wait time.Duration) (*corev1.Pod, error) {
 	limit := time.NewTimer(wait)
 	defer limit.Stop()
-	look := time.NewTicker(selfServe)
+	look := time.NewTicker(selfServeAfter)
 	defer look.Stop()
 	check := time.NewTicker(checkClaim)
 	defer check.Stop()
-	ripe := time.Time{}
+	available := time.Time{}
 	for {
 		select {
 		case pod := <-w.bound:
@@ -124,23 +124,23 @@ func (a *attempt) await(caller context.Context, w *waiter, wait time.Duration) (
 			return nil, a.suspended()
 		case <-a.ctx.Done():
 			return nil, pool.ErrClosed
-		case <-w.ripe:
-			if ripe.IsZero() {
-				ripe = time.Now()
+		case <-w.available:
+			if available.IsZero() {
+				available = time.Now()
 			}
 		case now := <-look.C:
 			_, first := a.cache.waiting(a.pool.Name, w)
-			if !first || !ripe.IsZero() && now.Sub(ripe) < selfServe {
+			if !first || !available.IsZero() && now.Sub(available) < selfServeAfter {
 				continue
 			}
-			pod, err := a.help(caller)
+			pod, err := a.selfServe(caller)
 			if err != nil {
 				a.log.Warn("A waiting claim could not take a sandbox itself", "pool", a.pool.Name, "error", err)
 			}
 			if pod != nil {
 				return pod, nil
 			}
-			ripe = time.Time{}
+			available = time.Time{}
 		case <-check.C:
 			if err := a.stillWaits(caller); err != nil {
 				return nil, err
@@ -162,15 +162,15 @@ func (a *attempt) stillWaits(caller context.Context) error {
 	return nil // what else goes wrong may pass
 }
 
-// help takes a sandbox for a claim that the controller has not served.
-func (a *attempt) help(caller context.Context) (*corev1.Pod, error) {
+// selfServe takes a sandbox for a claim that the controller has not served.
+func (a *attempt) selfServe(caller context.Context) (*corev1.Pod, error) {
 	ctx, cancel := context.WithTimeout(caller, bindTimeout)
 	defer cancel()
-	e, call, err := a.candidate(ctx)
+	e, d, err := a.candidate(ctx)
 	if e == nil {
 		return nil, err
 	}
-	defer call.hangUp()
+	defer d.cancel()
 	return a.win(ctx, e)
 }
 

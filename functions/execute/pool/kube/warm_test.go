@@ -48,7 +48,7 @@ func TestCandidatesFollowTheSandboxes(t *testing.T) {
 					taken = append(taken, e)
 				}
 			case 5:
-				c.giveBack(taken...)
+				c.release(taken...)
 				taken = nil
 			}
 			for _, poolName := range []string{"pool0", "pool1"} {

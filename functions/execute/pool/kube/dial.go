@@ -12,58 +12,58 @@ import (
 	"github.com/preheat-dev/preheat/api/sandbox/v1alpha1"
 )
 
-// call is a connection to a runner on its way. It is made while the sandbox is
+// dialing is a connection to a runner on its way. It is made while the sandbox is
 // being claimed: a runner takes any number of them and one run, with its token.
-type call struct {
-	token  string
-	cancel context.CancelFunc
-	done   chan struct{}
-	conn   net.Conn // after done
-	err    error    // after done
+type dialing struct {
+	token string
+	stop  context.CancelFunc
+	done  chan struct{}
+	made  net.Conn // after done
+	err   error    // after done
 }
 
-// dial begins to connect to a Pod's runner. Its caller has to take the
-// connection or to hang up.
-func dial(ctx context.Context, pod *corev1.Pod) *call {
-	ctx, cancel := context.WithTimeout(ctx, dialTimeout)
-	c := &call{cancel: cancel, done: make(chan struct{})}
+// dial begins to connect to a Pod's runner. Its caller has to call conn or
+// cancel.
+func dial(ctx context.Context, pod *corev1.Pod) *dialing {
+	ctx, stop := context.WithTimeout(ctx, dialTimeout)
+	d := &dialing{stop: stop, done: make(chan struct{})}
 	token, address := runner(pod)
-	c.token = token
-	go func() { // take and hangUp wait for it
-		defer close(c.done)
+	d.token = token
+	go func() { // conn and cancel wait for it
+		defer close(d.done)
 		if address == "" {
-			c.err = errors.New("it does not say where its runner listens")
+			d.err = errors.New("it does not say where its runner listens")
 			return
 		}
-		c.conn, c.err = new(net.Dialer).DialContext(ctx, "tcp", address)
+		d.made, d.err = new(net.Dialer).DialContext(ctx, "tcp", address)
 	}()
-	return c
+	return d
 }
 
-// take waits for the connection.
-func (c *call) take() (net.Conn, error) {
-	<-c.done
-	c.cancel()
-	return c.conn, c.err
+// conn waits for the connection.
+func (d *dialing) conn() (net.Conn, error) {
+	<-d.done
+	d.stop()
+	return d.made, d.err
 }
 
-// hangUp gives the connection up.
-func (c *call) hangUp() {
-	c.cancel()
-	if conn, err := c.take(); err == nil {
+// cancel gives the connection up.
+func (d *dialing) cancel() {
+	d.stop()
+	if conn, err := d.conn(); err == nil {
 		_ = conn.Close()
 	}
 }
 
 // connect returns the sandbox in a Pod that is ours, which also shows that it
-// is alive. It takes the call. The claim of an event says from then on that its
+// is alive. It takes the connection. The claim of an event says from then on that its
 // program may have begun.
-func (a *attempt) connect(ctx context.Context, pod *corev1.Pod, c *call) (*sandbox, error) {
+func (a *attempt) connect(ctx context.Context, pod *corev1.Pod, d *dialing) (*sandbox, error) {
 	if !reachable(pod) {
-		c.hangUp()
+		d.cancel()
 		return nil, fmt.Errorf("%w: sandbox %s is no longer ready", errUnusable, pod.Name)
 	}
-	conn, err := a.reached(ctx, pod, c)
+	conn, err := a.reached(ctx, pod, d)
 	if err != nil {
 		return nil, err
 	}
@@ -74,7 +74,7 @@ func (a *attempt) connect(ctx context.Context, pod *corev1.Pod, c *call) (*sandb
 		}
 		a.running.begin(a.want.Event, a.uid, a.want.Deadline)
 	}
-	s := &sandbox{owner: a.Pool, name: pod.Name, poolName: a.pool.Name, claim: a.name, kept: a.want.Event != "", token: c.token, conn: conn}
+	s := &sandbox{owner: a.Pool, name: pod.Name, poolName: a.pool.Name, claim: a.name, kept: a.want.Event != "", token: d.token, conn: conn}
 	if pod.Spec.ActiveDeadlineSeconds == nil { // the controller sets it as it binds
 		s.lifetime = a.lifetime(a.cache.known(pod))
 	}
@@ -84,8 +84,8 @@ func (a *attempt) connect(ctx context.Context, pod *corev1.Pod, c *call) (*sandb
 
 // reached waits for the connection to a Pod, and notes whether its runner could
 // be reached unless ctx has ended.
-func (a *attempt) reached(ctx context.Context, pod *corev1.Pod, c *call) (net.Conn, error) {
-	conn, err := c.take()
+func (a *attempt) reached(ctx context.Context, pod *corev1.Pod, d *dialing) (net.Conn, error) {
+	conn, err := d.conn()
 	if err == nil {
 		a.reach.report(a.pool.Name, pod, nil)
 		return conn, nil
