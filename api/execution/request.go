@@ -60,9 +60,9 @@ type Limits struct {
 
 // Language is one entry of GET /v1/languages.
 type Language struct {
-	// Name is what Request.Language takes.
+	// Name is what Request.Language takes, in any case; here it is in lower case.
 	Name string `json:"name"`
-	// Aliases are other names that Request.Language takes for it.
+	// Aliases are other names that Request.Language takes for it, likewise.
 	Aliases []string `json:"aliases"`
 	// Version is what the interpreter says of itself, where it is known.
 	Version string `json:"version"`

@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/preheat-dev/preheat/internal/language"
 )
 
 const (
@@ -73,7 +75,7 @@ func findLanguage(name string, languages []Language) (string, *Problem) {
 	if name == "" {
 		return "", Invalid("language", "The language is missing.")
 	}
-	lower := strings.ToLower(name)
+	lower := strings.ToLower(name) // as all names and aliases are
 	var names []string
 	for _, l := range languages {
 		if l.Name == lower || slices.Contains(l.Aliases, lower) {
@@ -86,7 +88,7 @@ func findLanguage(name string, languages []Language) (string, *Problem) {
 	return "", p
 }
 
-func checkPool(name, language string, languages []Language) *Problem {
+func checkPool(name, lang string, languages []Language) *Problem {
 	if name == "" {
 		return nil
 	}
@@ -95,27 +97,14 @@ func checkPool(name, language string, languages []Language) *Problem {
 	for _, l := range languages {
 		switch {
 		case !slices.Contains(l.Pools, name):
-		case l.Name == language:
+		case l.Name == lang:
 			return nil
 		default:
-			p = NewProblem(ProblemNotFound, "The pool %q does not offer the language %q.", name, language)
+			p = NewProblem(ProblemNotFound, "The pool %q does not offer the language %q.", name, lang)
 			p.Field = "language"
 		}
 	}
 	return p
-}
-
-// Aliases are the other names of a language.
-func Aliases(language string) []string {
-	switch language {
-	case "python":
-		return []string{"py", "python3"}
-	case "javascript":
-		return []string{"js", "node", "nodejs"}
-	case "bash":
-		return []string{"sh", "shell"}
-	}
-	return []string{}
 }
 
 func checkStrings(args []string, env map[string]string) *Problem {
@@ -225,7 +214,7 @@ func checkPath(p string, seen map[string]bool) string {
 // or lies below such a one.
 func isScript(p string) bool {
 	first, _, _ := strings.Cut(p, "/")
-	return first == "main.py" || first == "main.js" || first == "main.sh" || first == ".main.py.source"
+	return language.IsReserved(first)
 }
 
 // clip shortens what a problem quotes from a request.

@@ -12,8 +12,8 @@ import (
 
 func languages() []execution.Language {
 	return []execution.Language{
-		{Name: "python", Aliases: execution.Aliases("python"), Pools: []string{"main", "big"}},
-		{Name: "bash", Aliases: execution.Aliases("bash"), Pools: []string{"main"}},
+		{Name: "python", Aliases: []string{"py", "python3"}, Pools: []string{"main", "big"}},
+		{Name: "bash", Aliases: []string{"sh", "shell"}, Pools: []string{"main"}},
 	}
 }
 

@@ -44,11 +44,7 @@ func (e *Executor) Limits() execution.ServerLimits { return e.limits }
 
 // Languages returns what the pools offer.
 func (e *Executor) Languages() []execution.Language {
-	languages := append([]execution.Language{}, e.pool.Languages()...)
-	for i := range languages {
-		languages[i].Aliases = execution.Aliases(languages[i].Name)
-	}
-	return languages
+	return append([]execution.Language{}, e.pool.Languages()...)
 }
 
 // Check returns the program that r asks for, or a problem about r.

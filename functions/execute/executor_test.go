@@ -300,9 +300,17 @@ func TestSinkTakesAll(t *testing.T) {
 	}
 }
 
-func TestLanguages(t *testing.T) {
+// What the pools say of their languages, aliases included, is what requests are
+// checked against.
+func TestLanguagesAreThoseOfThePools(t *testing.T) {
 	e := newExecutor(&failing{})
-	if l := e.Languages(); len(l) != 1 || len(l[0].Aliases) == 0 {
-		t.Errorf("%+v", l)
+	for name, want := range map[string]string{"Python": "python", "ruby": "ruby", "rb": "ruby", "RB": "ruby", "python3": ""} {
+		p, problem := e.Check(&execution.Request{Language: name, Code: "1"})
+		switch {
+		case want == "" && problem == nil:
+			t.Errorf("%s is %s", name, p.Language)
+		case want != "" && (problem != nil || p.Language != want):
+			t.Errorf("%s: %+v, %v", name, p, problem)
+		}
 	}
 }

@@ -39,7 +39,7 @@ func (f *failing) Claim(ctx context.Context, want pool.Claim) (pool.Sandbox, err
 }
 
 func (*failing) Languages() []execution.Language {
-	return []execution.Language{{Name: "python", Pools: []string{"main"}}}
+	return []execution.Language{{Name: "python", Aliases: []string{"py"}, Pools: []string{"main"}}, {Name: "ruby", Aliases: []string{"rb"}, Pools: []string{"main"}}}
 }
 func (*failing) Status() []execution.PoolStatus { return nil }
 func (*failing) Changed() <-chan struct{}       { return nil }

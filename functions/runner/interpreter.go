@@ -8,74 +8,16 @@ import (
 	"os"
 	"slices"
 	"strconv"
-	"strings"
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/preheat-dev/preheat/internal/language"
 )
-
-// language is how programs of one language are run.
-type language struct {
-	name string
-	// script is the program's file in the working directory.
-	script string
-	path   string
-	// cold starts a program that is there, warm an interpreter that waits
-	// for one; warm is nil where there is nothing to start ahead.
-	cold, warm []string
-	// rich says that the interpreter's harness collects rich results.
-	rich bool
-	// startup are prefixes of environment names that an interpreter or the
-	// loader looks at before the harness could set them.
-	startup []string
-}
-
-// languages are the languages of the sandbox image.
-func languages() []language {
-	loader := []string{"LD_", "GLIBC_", "MALLOC_", "LC_", "LANG", "TZ"}
-	// What modules that were imported ahead have read.
-	imports := []string{"MPL", "NPY_", "NUMPY_", "OMP_", "OPENBLAS_"}
-	node := []string{"node", "--require", "/opt/preheat/node/warm.cjs", "main.js"}
-	return []language{
-		{
-			name: "python", script: "main.py", path: "/usr/bin/python3", rich: true,
-			cold: []string{"python3", "main.py"}, warm: []string{"python3", "main.py"},
-			startup: slices.Concat([]string{"PYTHON", "_PREHEAT", "HOME"}, loader, imports),
-		},
-		{
-			name: "javascript", script: "main.js", path: "/usr/bin/node",
-			cold: node, warm: node,
-			startup: slices.Concat([]string{"NODE_", "UV_", "OPENSSL_", "SSL_", "ICU_"}, loader),
-		},
-		{name: "bash", script: "main.sh", path: "/bin/bash", cold: []string{"bash", "main.sh"}},
-	}
-}
-
-func findLanguage(name string) (language, bool) {
-	all := languages()
-	i := slices.IndexFunc(all, func(l language) bool { return l.name == name })
-	if i < 0 {
-		return language{}, false
-	}
-	return all[i], true
-}
-
-// takesWarm reports whether a waiting interpreter can run a program with env
-// just as one that is started with env.
-func (l language) takesWarm(env map[string]string) bool {
-	for name := range env {
-		for _, prefix := range l.startup {
-			if strings.HasPrefix(name, prefix) {
-				return false
-			}
-		}
-	}
-	return true
-}
 
 // interpreter is a process that runs or will run the program.
 type interpreter struct {
-	lang language
+	lang language.Language
 	pid  int
 	end  <-chan exit
 	// Our ends of its pipes. control and results are nil without a harness.
@@ -85,32 +27,32 @@ type interpreter struct {
 }
 
 // startWarm starts an interpreter ahead and waits until it waits.
-func startWarm(p *processes, l language, env []string, dir string) (*interpreter, error) {
-	in, err := start(p, l, l.warm, append(env, "_PREHEAT=warm"), dir)
+func startWarm(p *processes, l language.Language, env []string, dir string) (*interpreter, error) {
+	in, err := start(p, l, l.Warm, append(env, "_PREHEAT=warm"), dir)
 	if err != nil {
 		return nil, err
 	}
 	var ready [1]byte
 	if _, err := io.ReadFull(in.results, ready[:]); err != nil {
 		in.close()
-		return nil, fmt.Errorf("warming %s: it ended early: %w", l.name, err)
+		return nil, fmt.Errorf("warming %s: it ended early: %w", l.Name, err)
 	}
 	return in, nil
 }
 
 // startCold starts the program that is in dir.
-func startCold(p *processes, l language, args, env []string, dir string) (*interpreter, error) {
-	if l.warm != nil {
+func startCold(p *processes, l language.Language, args, env []string, dir string) (*interpreter, error) {
+	if len(l.Warm) > 0 {
 		env = append(env, "_PREHEAT=cold")
 	}
-	return start(p, l, slices.Concat(l.cold, args), env, dir)
+	return start(p, l, slices.Concat(l.Cold, args), env, dir)
 }
 
 // start starts a process with five pipes: 0 to 2, 3 from the runner and 4 to
 // the runner.
-func start(p *processes, l language, argv, env []string, dir string) (*interpreter, error) {
+func start(p *processes, l language.Language, argv, env []string, dir string) (*interpreter, error) {
 	in := &interpreter{lang: l}
-	harness := l.warm != nil
+	harness := len(l.Warm) > 0
 	ends := []struct {
 		ours  **os.File
 		write bool // ours is the writing end
@@ -134,7 +76,7 @@ func start(p *processes, l language, argv, env []string, dir string) (*interpret
 		theirs = append(theirs, uintptr(fd))
 	}
 	var err error
-	if in.pid, in.end, err = p.Start(l.path, argv, env, dir, theirs); err != nil {
+	if in.pid, in.end, err = p.Start(l.Interpreter, argv, env, dir, theirs); err != nil {
 		in.close()
 		return nil, err
 	}
@@ -176,7 +118,7 @@ func (in *interpreter) handOver(args []string, env map[string]string) error {
 	binary.BigEndian.PutUint32(message, uint32(len(message)-4))
 	_, err := in.control.Write(message)
 	if err != nil {
-		return fmt.Errorf("handing over to %s: %w", in.lang.name, err)
+		return fmt.Errorf("handing over to %s: %w", in.lang.Name, err)
 	}
 	return nil
 }

@@ -31,6 +31,7 @@ import (
 	"github.com/preheat-dev/preheat/api/execution"
 	"github.com/preheat-dev/preheat/functions/runner/artifact"
 	"github.com/preheat-dev/preheat/functions/runner/wire"
+	"github.com/preheat-dev/preheat/internal/language"
 )
 
 // Config is how a sandbox is set up.
@@ -80,15 +81,15 @@ func New(config Config) (*Runner, error) {
 	}
 	r := &Runner{config: config, procs: newProcesses(), warm: map[string]*interpreter{}, reserve: spare, memory: openMemoryEvents(config.CgroupRoot)}
 	for _, name := range config.Warm {
-		lang, ok := findLanguage(name)
+		lang, ok := language.Find(name)
 		if !ok {
 			return nil, fmt.Errorf("unknown language %q", name)
 		}
-		if lang.warm == nil {
+		if len(lang.Warm) == 0 {
 			continue
 		}
 		env := maps.Clone(config.Env)
-		if lang.rich && len(config.Imports) > 0 {
+		if lang.Rich && len(config.Imports) > 0 {
 			env["_PREHEAT_IMPORT"] = strings.Join(config.Imports, ",")
 		}
 		in, err := startWarm(r.procs, lang, environ(env), config.WorkDir)
@@ -207,7 +208,7 @@ func (e *invalidError) Error() string { return e.err.Error() }
 func (e *invalidError) Unwrap() error { return e.err }
 
 func (r *Runner) execute(ctx context.Context, s *wire.Server, run wire.Run, received time.Time) (wire.Outcome, error) {
-	lang, ok := findLanguage(run.Language)
+	lang, ok := language.Find(run.Language)
 	if !ok {
 		return wire.Outcome{}, &invalidError{fmt.Errorf("unknown language %q", run.Language)}
 	}
@@ -251,7 +252,7 @@ func (r *Runner) execute(ctx context.Context, s *wire.Server, run wire.Run, rece
 
 // prepare writes the program and its files, and takes the inventory of what
 // is no artifact.
-func (r *Runner) prepare(lang language, run wire.Run) (artifact.Inventory, error) {
+func (r *Runner) prepare(lang language.Language, run wire.Run) (artifact.Inventory, error) {
 	root, err := os.OpenRoot(r.config.WorkDir)
 	if err != nil {
 		return nil, fmt.Errorf("opening the working directory: %w", err)
@@ -267,7 +268,7 @@ func (r *Runner) prepare(lang language, run wire.Run) (artifact.Inventory, error
 			return nil, &invalidError{fmt.Errorf("files[%d]: %w", i, err)}
 		}
 	}
-	if err := create(root, lang.script, run.Code); err != nil {
+	if err := create(root, lang.Script, run.Code); err != nil {
 		return nil, &invalidError{fmt.Errorf("code: %w", err)}
 	}
 	return artifact.Take(r.config.WorkDir)
@@ -311,12 +312,12 @@ func (r *Runner) dismiss(keep *interpreter) {
 
 // begin makes the program run: in the interpreter that waits for it, or in a
 // new one.
-func (r *Runner) begin(lang language, run wire.Run) (*interpreter, error) {
+func (r *Runner) begin(lang language.Language, run wire.Run) (*interpreter, error) {
 	env := maps.Clone(r.config.Env)
 	maps.Copy(env, run.Env)
-	if in := r.warm[lang.name]; in != nil && lang.takesWarm(run.Env) {
+	if in := r.warm[lang.Name]; in != nil && lang.TakesWarm(run.Env) {
 		r.dismiss(in)
-		delete(r.warm, lang.name)
+		delete(r.warm, lang.Name)
 		if err := in.handOver(run.Args, env); err != nil {
 			in.close()
 			return nil, err

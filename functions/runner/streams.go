@@ -42,7 +42,7 @@ func watch(server *wire.Server, in *interpreter, run wire.Run) *streams {
 	})
 	s.wg.Go(func() { s.truncated.Stdout = s.output(execution.Stdout, pipeReader{in.stdout}) })
 	s.wg.Go(func() { s.truncated.Stderr = s.output(execution.Stderr, pipeReader{in.stderr}) })
-	if in.lang.rich {
+	if in.lang.Rich {
 		s.wg.Go(func() { s.results(pipeReader{in.results}) })
 	}
 	return s

@@ -43,10 +43,10 @@ func (c *cache) poolNames() []string {
 	return names
 }
 
-func (o offer) speaks(language string) bool {
-	return slices.ContainsFunc(o.template.Spec.Languages, func(l v1alpha1.Language) bool {
-		return l.Name == language || slices.Contains(l.Aliases, language)
-	})
+// offers reports whether its sandboxes run a language of this name. An alias
+// of the template is not looked at: it may stand for another pool's language.
+func (o offer) offers(language string) bool {
+	return slices.ContainsFunc(o.template.Spec.Languages, func(l v1alpha1.Language) bool { return l.Name == language })
 }
 
 // choose returns the pool for a claim: of those that qualify and are not refused,
@@ -60,7 +60,7 @@ func (c *cache) choose(want pool.Claim, refused func(poolName string) error) (of
 			continue
 		}
 		named = true
-		if o.speaks(want.Language) {
+		if o.offers(want.Language) {
 			fit = append(fit, o)
 		}
 	}

@@ -85,6 +85,7 @@ type Pool struct {
 	metrics   *Metrics
 	log       *slog.Logger
 	tracer    trace.Tracer
+	conflicts conflicts
 	// refused is when a claim was last refused for a quota, in nanoseconds of
 	// Unix time.
 	refused atomic.Int64

@@ -2,40 +2,53 @@ package kube
 
 import (
 	"cmp"
+	"log/slog"
 	"slices"
+	"sync"
 
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/preheat-dev/preheat/api/execution"
 	"github.com/preheat-dev/preheat/api/sandbox/v1alpha1"
+	"github.com/preheat-dev/preheat/functions/execute/pool"
 )
 
 // Languages implements pool.Pool.
 func (p *Pool) Languages() []execution.Language {
-	byName := map[string]*execution.Language{}
-	for _, o := range p.cache.offers() {
+	languages, conflicts := pool.MergeLanguages(describe(p.cache.offers()))
+	p.conflicts.log(p.log, conflicts)
+	slices.SortFunc(languages, func(a, b execution.Language) int { return cmp.Compare(a.Name, b.Name) })
+	return languages
+}
+
+// describe lists each pool's languages as its template has them.
+func describe(offers []offer) []execution.Language {
+	var out []execution.Language
+	for _, o := range offers {
 		for _, l := range o.template.Spec.Languages {
-			x := byName[l.Name]
-			if x == nil {
-				x = &execution.Language{Name: l.Name, Aliases: []string{}, Version: l.Version}
-				byName[l.Name] = x
-			}
-			for _, a := range l.Aliases {
-				if !slices.Contains(x.Aliases, a) {
-					x.Aliases = append(x.Aliases, a)
-				}
-			}
-			x.Warm = x.Warm || l.Warm
-			x.Version = cmp.Or(x.Version, l.Version)
-			x.Pools = append(x.Pools, o.pool.Name)
+			out = append(out, execution.Language{
+				Name: l.Name, Aliases: l.Aliases, Version: l.Version, Warm: l.Warm, Pools: []string{o.pool.Name},
+			})
 		}
 	}
-	out := make([]execution.Language, 0, len(byName))
-	for _, l := range byName {
-		out = append(out, *l)
-	}
-	slices.SortFunc(out, func(a, b execution.Language) int { return cmp.Compare(a.Name, b.Name) })
 	return out
+}
+
+// conflicts logs the aliases that templates claim in vain, when they change.
+type conflicts struct {
+	mu     sync.Mutex
+	logged []pool.Alias
+}
+
+func (c *conflicts) log(log *slog.Logger, now []pool.Alias) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, a := range now {
+		if !slices.Contains(c.logged, a) {
+			log.Warn("A template claims an alias that is another language's", "alias", a.Name, "language", a.Other, "owner", a.Owner)
+		}
+	}
+	c.logged = now
 }
 
 // Status implements pool.Pool.

@@ -3,9 +3,12 @@ package local
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
+	"github.com/preheat-dev/preheat/api/execution"
+	"github.com/preheat-dev/preheat/functions/execute/pool"
 	"github.com/preheat-dev/preheat/internal/plan"
 )
 
@@ -29,6 +32,8 @@ type PoolConfig struct {
 	// Size is the number of warm sandboxes to keep.
 	Size      int
 	Languages []string
+	// Aliases are other names of Languages, beside those of package language.
+	Aliases map[string][]string
 	// Warm names the languages whose interpreters are started ahead.
 	Warm []string
 	// Imports are modules that a warm Python has imported.
@@ -53,8 +58,34 @@ func (c *Config) Validate() error {
 			return fmt.Errorf("pool %q has no languages", p.Name)
 		}
 		seen[p.Name] = true
+		for _, name := range p.Languages {
+			if name != strings.ToLower(name) {
+				return fmt.Errorf("pool %q: the name of the language %q must be in lower case", p.Name, name)
+			}
+		}
+		for name := range p.Aliases {
+			if !slices.Contains(p.Languages, name) {
+				return fmt.Errorf("pool %q has aliases for %q, which it does not offer", p.Name, name)
+			}
+		}
+	}
+	if _, conflicts := pool.MergeLanguages(c.describe()); len(conflicts) > 0 {
+		return errors.New(conflicts[0].String())
 	}
 	return nil
+}
+
+// describe lists each pool's languages.
+func (c *Config) describe() []execution.Language {
+	var out []execution.Language
+	for _, p := range c.Pools {
+		for _, name := range p.Languages {
+			out = append(out, execution.Language{
+				Name: name, Aliases: p.Aliases[name], Warm: slices.Contains(p.Warm, name), Pools: []string{p.Name},
+			})
+		}
+	}
+	return out
 }
 
 func notNameRune(r rune) bool {

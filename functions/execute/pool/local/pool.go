@@ -277,17 +277,9 @@ func because(problem plan.Problem) string {
 
 // Languages implements pool.Pool.
 func (p *Pool) Languages() []execution.Language {
-	var list []execution.Language
-	for _, pc := range p.config.Pools {
-		for _, name := range pc.Languages {
-			i := slices.IndexFunc(list, func(l execution.Language) bool { return l.Name == name })
-			if i < 0 {
-				i = len(list)
-				list = append(list, execution.Language{Name: name, Version: p.backend.Version(name)})
-			}
-			list[i].Pools = append(list[i].Pools, pc.Name)
-			list[i].Warm = list[i].Warm || slices.Contains(pc.Warm, name)
-		}
+	list, _ := pool.MergeLanguages(p.config.describe())
+	for i := range list {
+		list[i].Version = p.backend.Version(list[i].Name)
 	}
 	return list
 }

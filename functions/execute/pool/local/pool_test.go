@@ -4,12 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"reflect"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus/testutil"
 
+	"github.com/preheat-dev/preheat/api/execution"
 	"github.com/preheat-dev/preheat/functions/execute/pool"
 )
 
@@ -219,13 +221,18 @@ func TestConfig(t *testing.T) {
 		return []PoolConfig{p}
 	}
 	for name, pools := range map[string][]PoolConfig{
-		"no pools":     nil,
-		"no name":      with(func(p *PoolConfig) { p.Name = "" }),
-		"a bad name":   with(func(p *PoolConfig) { p.Name = "a/b" }),
-		"too large":    with(func(p *PoolConfig) { p.Size = 5 }),
-		"negative":     with(func(p *PoolConfig) { p.Size = -1 }),
-		"no languages": with(func(p *PoolConfig) { p.Languages = nil }),
-		"twice":        {good, good},
+		"no pools":                            nil,
+		"no name":                             with(func(p *PoolConfig) { p.Name = "" }),
+		"a bad name":                          with(func(p *PoolConfig) { p.Name = "a/b" }),
+		"too large":                           with(func(p *PoolConfig) { p.Size = 5 }),
+		"negative":                            with(func(p *PoolConfig) { p.Size = -1 }),
+		"no languages":                        with(func(p *PoolConfig) { p.Languages = nil }),
+		"twice":                               {good, good},
+		"a capital":                           with(func(p *PoolConfig) { p.Languages = []string{"Ruby"} }),
+		"aliases of a language that it lacks": with(func(p *PoolConfig) { p.Aliases = map[string][]string{"ruby": {"rb"}} }),
+		"an alias that is another's name": with(func(p *PoolConfig) {
+			p.Languages, p.Aliases = []string{"python", "ruby"}, map[string][]string{"ruby": {"Python"}}
+		}),
 	} {
 		if err := (&Config{Pools: pools, MaxSandboxes: 4}).Validate(); err == nil {
 			t.Errorf("%s: accepted", name)
@@ -233,5 +240,20 @@ func TestConfig(t *testing.T) {
 	}
 	if err := (&Config{Pools: []PoolConfig{good}, MaxSandboxes: 4}).Validate(); err != nil {
 		t.Error(err)
+	}
+}
+
+// A pool's aliases are offered, beside those of the image's languages.
+func TestLanguagesHaveTheirAliases(t *testing.T) {
+	p := &Pool{backend: &fake{}, config: Config{Pools: []PoolConfig{
+		{Name: "python", Languages: []string{"python", "ruby"}, Warm: []string{"python"}, Aliases: map[string][]string{"ruby": {"rb"}}},
+		{Name: "big", Languages: []string{"python"}},
+	}}}
+	want := []execution.Language{
+		{Name: "python", Aliases: []string{"py", "python3"}, Version: "python-1", Warm: true, Pools: []string{"python", "big"}},
+		{Name: "ruby", Aliases: []string{"rb"}, Version: "ruby-1", Pools: []string{"python"}},
+	}
+	if got := p.Languages(); !reflect.DeepEqual(got, want) {
+		t.Errorf("%+v", got)
 	}
 }
