@@ -11,7 +11,6 @@ package runner
 
 import (
 	"context"
-	"crypto/subtle"
 	"errors"
 	"fmt"
 	"io"
@@ -23,7 +22,6 @@ import (
 	"path/filepath"
 	"runtime/debug"
 	"strings"
-	"sync/atomic"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -40,7 +38,7 @@ type Config struct {
 	Warm []string
 	// Imports are the modules that a warm Python has imported.
 	Imports []string
-	// Token must be in the run, unless it is empty.
+	// Token must be shown by whoever brings the run, unless it is empty.
 	Token string
 	// Env is the environment of every program.
 	Env map[string]string
@@ -52,13 +50,13 @@ type Config struct {
 
 // Runner holds a sandbox's processes.
 type Runner struct {
-	config  Config
-	procs   *processes
-	warm    map[string]*interpreter
-	program *interpreter // once there is a run
-	used    atomic.Bool
-	reserve reserve
-	memory  *memoryEvents
+	config    Config
+	procs     *processes
+	warm      map[string]*interpreter
+	program   *interpreter // once there is a run
+	admission admission
+	reserve   reserve
+	memory    *memoryEvents
 	// oomBefore is how many processes were killed for memory before the run.
 	oomBefore int64
 }
@@ -79,7 +77,7 @@ func New(config Config) (*Runner, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := &Runner{config: config, procs: newProcesses(), warm: map[string]*interpreter{}, reserve: spare, memory: openMemoryEvents(config.CgroupRoot)}
+	r := &Runner{config: config, admission: admission{token: config.Token}, procs: newProcesses(), warm: map[string]*interpreter{}, reserve: spare, memory: openMemoryEvents(config.CgroupRoot)}
 	for _, name := range config.Warm {
 		lang, ok := language.Find(name)
 		if !ok {
@@ -132,28 +130,24 @@ func (r *Runner) Close() {
 }
 
 // Idle reports whether the runner still waits for its run.
-func (r *Runner) Idle() bool { return !r.used.Load() }
+func (r *Runner) Idle() bool { return r.admission.idle() }
 
 // ErrNoRun says that a connection ended before it brought a run that was accepted.
 var ErrNoRun = errors.New("no run")
 
-// Serve carries out the run that comes over conn and returns when it is over
-// and reported. It may be called for several connections at once: one run is
-// accepted, the others are told that the sandbox is used. The error wraps
-// ErrNoRun while the sandbox is still good.
-func (r *Runner) Serve(conn net.Conn) error {
+// Serve carries out the run that comes over conn, whose other end made the
+// sandbox, and returns when it is over and reported. The error wraps ErrNoRun
+// while the sandbox is still good.
+func (r *Runner) Serve(conn net.Conn) error { return r.serve(conn, patience{}) }
+
+// serve carries out the run that comes over conn, if it is the sandbox's one.
+func (r *Runner) serve(conn net.Conn, p patience) error {
 	server := wire.NewServer(conn)
-	if err := server.Ready(); err != nil {
-		return fmt.Errorf("%w: reporting ready: %w", ErrNoRun, err)
-	}
-	run, err := server.ReadRun()
+	run, err := r.admission.admit(conn, server, p)
 	if err != nil {
-		return fmt.Errorf("%w: %w", ErrNoRun, err)
+		return err
 	}
 	received := time.Now()
-	if refusal := r.accept(run); refusal != nil {
-		return errors.Join(ErrNoRun, refusal, server.Fail(refusal))
-	}
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
 	go func() {
@@ -188,17 +182,6 @@ func report(server *wire.Server, outcome wire.Outcome, failed error) error {
 		failure.Code = wire.FailureInvalid
 	}
 	return server.Fail(failure)
-}
-
-// accept takes the one run of this sandbox.
-func (r *Runner) accept(run wire.Run) *wire.Failure {
-	if subtle.ConstantTimeCompare([]byte(run.Token), []byte(r.config.Token)) != 1 {
-		return &wire.Failure{Code: wire.FailureToken, Detail: "the token is not this sandbox's"}
-	}
-	if !r.used.CompareAndSwap(false, true) {
-		return &wire.Failure{Code: wire.FailureUsed, Detail: "the sandbox has accepted a run before"}
-	}
-	return nil
 }
 
 // invalidError is a run that cannot be carried out because of what is in it.

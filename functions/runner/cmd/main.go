@@ -4,7 +4,7 @@
 //
 //	PREHEAT_RUNNER_WARM     languages to start ahead, separated by commas
 //	PREHEAT_RUNNER_IMPORTS  modules that a warm Python imports
-//	PREHEAT_RUNNER_TOKEN    token that the run must carry
+//	PREHEAT_RUNNER_TOKEN    token that whoever brings the run must show
 //	PREHEAT_RUNNER_FD       descriptor of a connected socket to serve
 //	PREHEAT_RUNNER_LISTEN   TCP address to serve, if there is no such socket
 //	PREHEAT_RUNNER_PROBE    TCP address where HTTP probes are answered, if any
@@ -135,24 +135,8 @@ func listen(r *runner.Runner, address string, ready chan<- struct{}) error {
 	if err != nil {
 		return fmt.Errorf("listening: %w", err)
 	}
-	defer func() { _ = l.Close() }()
 	close(ready)
-	done := make(chan error, 1)
-	go func() { // ends with the listener
-		for {
-			conn, err := l.Accept()
-			if err != nil {
-				return
-			}
-			go func() { // ends with the connection, or with the process
-				defer func() { _ = conn.Close() }()
-				if err := r.Serve(conn); !errors.Is(err, runner.ErrNoRun) {
-					done <- err
-				}
-			}()
-		}
-	}()
-	return <-done
+	return r.ServeListener(l)
 }
 
 func list(s string) []string {

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 )
 
 // frameType is the first byte of a frame; four bytes of payload length in
@@ -13,9 +14,10 @@ import (
 type frameType byte
 
 const (
+	frameHello    frameType = 'h'
 	frameRun      frameType = 'q'
 	frameCancel   frameType = 'c'
-	frameReady    frameType = 'R'
+	frameReady    frameType = 'R' // a readiness, or empty in version 1
 	frameStarted  frameType = 's'
 	frameStdout   frameType = 'o' // 8 bytes of skipped count, then data
 	frameStderr   frameType = 'e' // as frameStdout
@@ -29,6 +31,8 @@ const (
 
 const (
 	headerLen = 5
+	// maxHello bounds a hello, and what is read of a run in its place.
+	maxHello = 4 << 10
 	// maxRunFrame bounds what a runner reads: the largest run (code, input
 	// files) fits, base64 included.
 	maxRunFrame = 64 << 20
@@ -41,25 +45,43 @@ const (
 // errFrame marks bytes that are not a frame of this protocol.
 var errFrame = errors.New("wire: malformed frame")
 
+// appendFrame appends one frame to b.
+func appendFrame(b []byte, t frameType, payload []byte) ([]byte, error) {
+	if len(payload) > maxRunFrame {
+		return b, fmt.Errorf("%w: payload of %d bytes", errFrame, len(payload))
+	}
+	b = slices.Grow(b, headerLen+len(payload))
+	b = binary.BigEndian.AppendUint32(append(b, byte(t)), uint32(len(payload)))
+	return append(b, payload...), nil
+}
+
+// appendJSON appends one frame whose payload is v as JSON.
+func appendJSON(b []byte, t frameType, v any) ([]byte, error) {
+	payload, err := json.Marshal(v)
+	if err != nil {
+		return b, fmt.Errorf("wire: encoding a %q frame: %w", t, err)
+	}
+	return appendFrame(b, t, payload)
+}
+
 // writeFrame writes one frame in a single Write.
 func writeFrame(w io.Writer, t frameType, payload []byte) error {
-	if len(payload) > maxRunFrame {
-		return fmt.Errorf("%w: payload of %d bytes", errFrame, len(payload))
+	b, err := appendFrame(nil, t, payload)
+	if err != nil {
+		return err
 	}
-	b := make([]byte, headerLen, headerLen+len(payload))
-	b[0] = byte(t)
-	binary.BigEndian.PutUint32(b[1:], uint32(len(payload)))
-	_, err := w.Write(append(b, payload...))
+	_, err = w.Write(b)
 	return err
 }
 
-// writeJSON writes one frame whose payload is v as JSON.
+// writeJSON writes one frame whose payload is v as JSON, in a single Write.
 func writeJSON(w io.Writer, t frameType, v any) error {
-	payload, err := json.Marshal(v)
+	b, err := appendJSON(nil, t, v)
 	if err != nil {
-		return fmt.Errorf("wire: encoding a %q frame: %w", t, err)
+		return err
 	}
-	return writeFrame(w, t, payload)
+	_, err = w.Write(b)
+	return err
 }
 
 // frameReader reads frames into a buffer that it uses again.
@@ -72,18 +94,27 @@ type frameReader struct {
 // next returns the next frame. The payload is valid until the following call.
 // The error is io.EOF between frames and io.ErrUnexpectedEOF inside one.
 func (f *frameReader) next() (frameType, []byte, error) {
-	var head [headerLen]byte
-	if _, err := io.ReadFull(f.r, head[:]); err != nil {
+	t, n, err := f.head()
+	if err != nil {
 		return 0, nil, err
-	}
-	n := int(binary.BigEndian.Uint32(head[1:]))
-	if n > f.max {
-		return 0, nil, fmt.Errorf("%w: payload of %d bytes", errFrame, n)
 	}
 	if err := f.fill(n); err != nil {
 		return 0, nil, err
 	}
-	return frameType(head[0]), f.buf, nil
+	return t, f.buf, nil
+}
+
+// head reads the head of the next frame: its type and the length of its payload.
+func (f *frameReader) head() (frameType, int, error) {
+	var head [headerLen]byte
+	if _, err := io.ReadFull(f.r, head[:]); err != nil {
+		return 0, 0, err
+	}
+	n := int(binary.BigEndian.Uint32(head[1:]))
+	if n > f.max {
+		return 0, 0, fmt.Errorf("%w: payload of %d bytes", errFrame, n)
+	}
+	return frameType(head[0]), n, nil
 }
 
 // fill reads n bytes. It grows the buffer as bytes arrive, so that a length

@@ -62,10 +62,12 @@ func FuzzClient(f *testing.F) {
 	add(raw(frameResult, `{"mime":"text/html"}`), raw(frameData, "<b>"), raw(frameStderr, "\x00\x00\x00\x00\x00\x00\x00\x00x"), raw(frameEnd, ""))
 	add(raw(frameArtifact, `{"path":"a","size":3}`), raw(frameData, "\xff\x00"), raw(frameEnd, "unreadable"))
 	add(raw(frameFailure, `{"code":"used"}`))
+	f.Add(append(raw(frameReady, `{"version":2}`), raw(frameExit, "{}")...))
+	f.Add(append(raw(frameReady, `{"version":0}`), raw(frameExit, "{}")...))
 	limits := Limits{Output: 64, Results: 2, ResultBytes: 64, Artifacts: 2, ArtifactBytes: 64}
 	f.Fuzz(func(t *testing.T, data []byte) {
 		got := &recorder{}
-		_, _ = NewClient(&script{r: bytes.NewReader(data)}).Execute(t.Context(), Run{Limits: limits}, got)
+		_, _ = NewClient(&script{r: bytes.NewReader(data)}, "t").Execute(t.Context(), Run{Limits: limits}, got)
 		if len(got.output[0]) > 64 || len(got.output[1]) > 64 || len(got.results) > 2 || len(got.artifacts) > 2 {
 			t.Fatalf("more than the limits: %+v", got)
 		}
@@ -77,13 +79,30 @@ func FuzzClient(f *testing.F) {
 	})
 }
 
-// FuzzReadRun: whatever execute sends, it is a run or an error.
+// FuzzReadRun: whatever execute sends, it is a hello and a run or an error, and
+// the hello takes no more than it may.
 func FuzzReadRun(f *testing.F) {
-	f.Add(raw(frameRun, `{"token":"t","language":"python","code":"cHJpbnQoMSk=","limits":{"timeout":1000000000}}`))
+	run := raw(frameRun, `{"token":"t","language":"python","code":"cHJpbnQoMSk=","limits":{"timeout":1000000000}}`)
+	f.Add(run)
+	f.Add(append(raw(frameHello, `{"version":2,"token":"t","role":"run"}`), run...))
+	f.Add(append(raw(frameHello, `{"version":3,"role":"attach"}`), run...))
+	f.Add(raw(frameHello, strings.Repeat("x", maxHello+1)))
 	f.Add(raw(frameRun, `{"code":"?"}`))
+	f.Add(raw(frameRun, `{"token":{"token":[`))
 	f.Add(raw(frameCancel, ""))
 	f.Fuzz(func(t *testing.T, data []byte) {
-		run, err := NewServer(&script{r: bytes.NewReader(data)}).ReadRun()
+		s := NewServer(&script{r: bytes.NewReader(data)})
+		hello, err := s.Hello()
+		if cap(s.frames.buf) > 2*maxHello {
+			t.Fatalf("%d bytes were allocated for a hello", cap(s.frames.buf))
+		}
+		if err != nil {
+			return
+		}
+		if hello.Version < oldest || hello.Version > Version || hello.Role != RoleRun || len(hello.Token) > maxHello {
+			t.Fatalf("the hello is %+v", hello)
+		}
+		run, err := s.ReadRun()
 		if err == nil && len(run.Code) > len(data) {
 			t.Fatalf("%d bytes of code from %d", len(run.Code), len(data))
 		}

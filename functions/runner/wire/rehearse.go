@@ -12,10 +12,16 @@ import (
 func Rehearse() error {
 	var b bytes.Buffer
 	run := Run{Code: []byte("1"), Env: map[string]string{"NAME": "value"}}
+	if err := writeJSON(&b, frameHello, Hello{Version: Version, Token: "token", Role: RoleRun}); err != nil {
+		return err
+	}
 	if err := writeJSON(&b, frameRun, run); err != nil {
 		return err
 	}
 	s := NewServer(&b)
+	if _, err := s.Hello(); err != nil {
+		return err
+	}
 	if _, err := s.ReadRun(); err != nil {
 		return err
 	}

@@ -2,6 +2,7 @@ package wire
 
 import (
 	"bufio"
+	"bytes"
 	"encoding/binary"
 	"encoding/json"
 	"errors"
@@ -15,7 +16,11 @@ import (
 // Server is the runner's end of a connection. Its writing methods may be
 // called from several goroutines; each frame is written whole.
 type Server struct {
+	in     *bufio.Reader
 	frames frameReader
+	// run is the length of the run that is to be read, if its head has been.
+	run    int
+	hasRun bool
 
 	mu  sync.Mutex
 	w   io.Writer
@@ -24,24 +29,95 @@ type Server struct {
 
 // NewServer returns a server on conn. The caller keeps the ownership of conn.
 func NewServer(conn io.ReadWriter) *Server {
-	return &Server{frames: frameReader{r: bufio.NewReaderSize(conn, 32<<10), max: maxRunFrame}, w: conn}
+	in := bufio.NewReaderSize(conn, 32<<10)
+	return &Server{in: in, frames: frameReader{r: in, max: maxRunFrame}, w: conn}
 }
 
-// ReadRun reads the run frame.
+// Hello reads what the connection begins with. It reads no more than a hello is
+// long. The error is a *Failure when the hello asks for what nobody speaks.
+func (s *Server) Hello() (Hello, error) {
+	t, n, err := s.frames.head()
+	switch {
+	case err != nil:
+		return Hello{}, fmt.Errorf("reading the hello: %w", err)
+	case t == frameRun:
+		s.run, s.hasRun = n, true
+		return s.helloOfRun()
+	case t != frameHello || n > maxHello:
+		return Hello{}, fmt.Errorf("%w: %q of %d bytes instead of hello", errFrame, t, n)
+	}
+	if err := s.frames.fill(n); err != nil {
+		return Hello{}, fmt.Errorf("reading the hello: %w", err)
+	}
+	var h Hello
+	if err := json.Unmarshal(s.frames.buf, &h); err != nil {
+		return Hello{}, fmt.Errorf("%w: hello: %w", errFrame, err)
+	}
+	if h.Version <= oldest || h.Version > Version || h.Role != RoleRun {
+		return Hello{}, &Failure{
+			Code:   FailureVersion,
+			Detail: fmt.Sprintf("the runner speaks versions %d to %d and has no version %d with the role %.20q", oldest, Version, h.Version, h.Role),
+		}
+	}
+	return h, nil
+}
+
+// helloOfRun is the hello of version 1, which is how the run begins.
+func (s *Server) helloOfRun() (Hello, error) {
+	h := Hello{Version: oldest, Role: RoleRun}
+	start, err := s.in.Peek(min(s.run, maxHello))
+	if err != nil {
+		return Hello{}, fmt.Errorf("reading the token of the run: %w", err)
+	}
+	d := json.NewDecoder(bytes.NewReader(start))
+	for _, want := range []json.Token{json.Delim('{'), "token"} {
+		if got, err := d.Token(); err != nil || got != want {
+			return h, nil // it has none
+		}
+	}
+	if got, err := d.Token(); err == nil {
+		h.Token, _ = got.(string)
+	}
+	return h, nil
+}
+
+// AwaitRun returns when the head of the run is there. It reads no more than that.
+func (s *Server) AwaitRun() error {
+	if s.hasRun {
+		return nil
+	}
+	t, n, err := s.frames.head()
+	if err != nil {
+		return fmt.Errorf("waiting for the run: %w", err)
+	}
+	if t != frameRun {
+		return fmt.Errorf("%w: %q instead of run", errFrame, t)
+	}
+	s.run, s.hasRun = n, true
+	return nil
+}
+
+// ReadRun reads the run.
 func (s *Server) ReadRun() (Run, error) {
-	t, payload, err := s.frames.next()
+	if err := s.AwaitRun(); err != nil {
+		return Run{}, err
+	}
+	err := s.frames.fill(s.run)
+	payload := s.frames.buf
 	s.frames.buf = nil // it may be large, and little comes after it
 	if err != nil {
 		return Run{}, fmt.Errorf("reading the run: %w", err)
-	}
-	if t != frameRun {
-		return Run{}, fmt.Errorf("%w: %q instead of run", errFrame, t)
 	}
 	var r Run
 	if err := json.Unmarshal(payload, &r); err != nil {
 		return Run{}, fmt.Errorf("%w: run: %w", errFrame, err)
 	}
 	return r, nil
+}
+
+// readiness is the payload of frameReady.
+type readiness struct {
+	Version int `json:"version"`
 }
 
 // AwaitEnd returns when execute cancels or goes away.
@@ -52,7 +128,7 @@ func (s *Server) AwaitEnd() {
 }
 
 // Ready says that a run can be taken.
-func (s *Server) Ready() error { return s.send(frameReady, nil) }
+func (s *Server) Ready() error { return s.sendJSON(frameReady, readiness{Version}) }
 
 // Started says that the program has been handed over.
 func (s *Server) Started() error { return s.send(frameStarted, nil) }

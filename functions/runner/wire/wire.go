@@ -1,17 +1,23 @@
 // Package wire is the protocol between execute and the runner inside a
 // sandbox: frames over one stream connection that serves one execution.
 //
-//	execute → runner   run                                  (once)
+//	runner → execute   ready                                (once)
+//	execute → runner   hello, then run                      (once)
 //	execute → runner   cancel                               (at most once)
-//	runner → execute   ready, then started, output*, result*,
-//	                   artifact*, exit | failure
+//	runner → execute   started, output*, result*, artifact*, exit | failure
 //
-// The runner sends ready as soon as it can take a run. A cancel frame and the
-// end of the connection both make it kill everything and end. Results and
-// artifacts are items: their content follows in pieces, among which output may
-// come, so that the runner never holds more than a piece: it lives on what
-// memory the program has left. Execute in turn takes no more than the run's
-// limits allow, in case that a runner is no longer itself.
+// The runner sends ready as soon as it can take a run; it holds the version
+// that the runner speaks. The hello is small and holds the version of the
+// connection and the token: the runner reads nothing more before it has checked
+// them, and accepts the run before it reads it. A cancel frame and the end of
+// the connection both make it kill everything and end. Results and artifacts
+// are items: their content follows in pieces, among which output may come, so
+// that the runner never holds more than a piece: it lives on what memory the
+// program has left. Execute in turn takes no more than the run's limits allow,
+// in case that a runner is no longer itself.
+//
+// Version 1 has no hello: ready is empty, and the token is the first field of
+// the run. Both ends speak it with an end that is older.
 package wire
 
 import (
@@ -20,10 +26,33 @@ import (
 	"github.com/preheat-dev/preheat/api/execution"
 )
 
+// Version is the newest version of the protocol, oldest the oldest one that
+// is spoken.
+const (
+	Version = 2
+	oldest  = 1
+)
+
+// Hello is what execute begins a connection with.
+type Hello struct {
+	// Version is that of the connection: no newer than either end.
+	Version int `json:"version"`
+	// Token must equal the sandbox's token, where it has one.
+	Token string `json:"token,omitempty"`
+	// Role is what the connection is for.
+	Role Role `json:"role"`
+}
+
+// Role is what a connection is for.
+type Role string
+
+// RoleRun is the role of a connection that brings a run.
+const RoleRun Role = "run"
+
 // Run is what execute asks of the runner. Everything in it has been validated
 // by execute; the runner checks again what its own safety depends on.
 type Run struct {
-	// Token must equal the sandbox's token, where it has one.
+	// Token is the one of Hello, in version 1 only. It must be the first field.
 	Token    string            `json:"token,omitempty"`
 	Language string            `json:"language"`
 	Code     []byte            `json:"code"`
@@ -96,6 +125,8 @@ const (
 	FailureUsed FailureCode = "used"
 	// FailureToken: the token is not this sandbox's.
 	FailureToken FailureCode = "token"
+	// FailureVersion: the runner does not speak what the hello asks for.
+	FailureVersion FailureCode = "version"
 	// FailureInvalid: the run cannot be carried out as it is.
 	FailureInvalid FailureCode = "invalid"
 	// FailureInternal: the runner failed.

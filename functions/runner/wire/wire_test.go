@@ -47,7 +47,7 @@ func serve(t *testing.T, run Run, server func(*Server)) (*recorder, Outcome, err
 		server(NewServer(theirs))
 	}()
 	got := &recorder{}
-	outcome, err := NewClient(ours).Execute(t.Context(), run, got)
+	outcome, err := NewClient(ours, "t").Execute(t.Context(), run, got)
 	_ = ours.Close()
 	<-done
 	return got, outcome, err
@@ -60,15 +60,24 @@ func check(t *testing.T, errs ...error) {
 	}
 }
 
+// greet is how a runner begins a connection.
+func greet(t *testing.T, s *Server) {
+	t.Helper()
+	check(t, s.Ready())
+	if h, err := s.Hello(); err != nil || h != (Hello{Version: Version, Token: "t", Role: RoleRun}) {
+		t.Errorf("the hello is %+v, %v", h, err)
+	}
+}
+
 func TestRun(t *testing.T) {
 	run := Run{
-		Token: "t", Language: "python", Code: []byte("\x00\xff"), Stdin: []byte("in"), Args: []string{"a", ""},
+		Language: "python", Code: []byte("\x00\xff"), Stdin: []byte("in"), Args: []string{"a", ""},
 		Env: map[string]string{"A": ""}, Files: []File{{Path: "p", Content: []byte{}}}, Limits: generous,
 	}
 	large := bytes.Repeat([]byte("0123456789abcdef"), 10_000) // several pieces
 	want := Outcome{Status: execution.StatusFailed, ExitCode: 3, Start: 2, Run: 5, Notes: []string{"n"}}
 	got, outcome, err := serve(t, run, func(s *Server) {
-		check(t, s.Ready())
+		greet(t, s)
 		received, err := s.ReadRun()
 		check(t, err)
 		if !reflect.DeepEqual(received, run) {
@@ -103,7 +112,7 @@ func TestRun(t *testing.T) {
 // TestContentThatEndsEarly: a result is dropped, an artifact says so.
 func TestContentThatEndsEarly(t *testing.T) {
 	got, _, err := serve(t, Run{Limits: generous}, func(s *Server) {
-		check(t, s.Ready())
+		greet(t, s)
 		_, err := s.ReadRun()
 		check(t, err, s.Started())
 		if err := s.Result("image/png", strings.NewReader("x"), 5); !errors.Is(err, io.ErrUnexpectedEOF) {
@@ -166,7 +175,7 @@ func TestRunnerThatIsNoLongerItself(t *testing.T) {
 			go func() {
 				defer close(done)
 				s := NewServer(theirs)
-				check(t, s.Ready())
+				greet(t, s)
 				_, err := s.ReadRun()
 				check(t, err, s.Output(execution.Stderr, []byte("before"), 0))
 				for _, f := range tt.frames {
@@ -177,7 +186,7 @@ func TestRunnerThatIsNoLongerItself(t *testing.T) {
 				_ = theirs.Close()
 			}()
 			got := &recorder{}
-			outcome, err := NewClient(ours).Execute(t.Context(), Run{Limits: limits}, got)
+			outcome, err := NewClient(ours, "t").Execute(t.Context(), Run{Limits: limits}, got)
 			_ = ours.Close()
 			<-done
 			if err == nil {
@@ -192,7 +201,7 @@ func TestRunnerThatIsNoLongerItself(t *testing.T) {
 
 func TestFailure(t *testing.T) {
 	_, _, err := serve(t, Run{Limits: generous}, func(s *Server) {
-		check(t, s.Ready())
+		greet(t, s)
 		_, err := s.ReadRun()
 		check(t, err, s.Fail(&Failure{Code: FailureUsed, Detail: "d"}))
 	})
@@ -212,7 +221,7 @@ func TestI8Cancel(t *testing.T) {
 		go func() {
 			defer close(done)
 			s := NewServer(theirs)
-			check(t, s.Ready())
+			greet(t, s)
 			_, err := s.ReadRun()
 			check(t, err, s.Started())
 			cancel()
@@ -222,7 +231,7 @@ func TestI8Cancel(t *testing.T) {
 			}
 			s.AwaitEnd() // the client closes
 		}()
-		outcome, err := NewClient(ours).Execute(ctx, Run{Limits: generous}, &recorder{})
+		outcome, err := NewClient(ours, "t").Execute(ctx, Run{Limits: generous}, &recorder{})
 		_ = ours.Close()
 		<-done
 		switch {
@@ -239,7 +248,7 @@ func TestReadyEndsWithItsContext(t *testing.T) {
 	defer func() { _ = theirs.Close() }()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)
 	defer cancel()
-	if err := NewClient(ours).Ready(ctx); !errors.Is(err, context.DeadlineExceeded) {
+	if err := NewClient(ours, "t").Ready(ctx); !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("the error is %v", err)
 	}
 }

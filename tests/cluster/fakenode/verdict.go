@@ -93,12 +93,16 @@ func (n *Node) take(conn net.Conn) {
 	if s.Ready() != nil {
 		return
 	}
+	hello, err := s.Hello()
+	if err != nil {
+		return
+	}
 	run, err := s.ReadRun()
 	if err != nil {
 		return
 	}
 	n.mu.Lock()
-	pod, ok := n.byToken[run.Token]
+	pod, ok := n.byToken[hello.Token]
 	if ok {
 		n.uses[pod.uid]++
 		if n.uses[pod.uid] > 1 {

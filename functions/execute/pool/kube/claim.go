@@ -218,7 +218,7 @@ func (a *attempt) candidate(ctx context.Context) (*candidate, *dialing, error) {
 	if !a.reach.cautious(a.pool.Name) {
 		return e, d, nil
 	}
-	if _, err := a.reached(ctx, e.pod, d); err != nil {
+	if err := a.reached(ctx, e.pod, d); err != nil {
 		a.unreached = append(a.unreached, e)
 		return nil, nil, err
 	}

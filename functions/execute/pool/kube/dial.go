@@ -10,48 +10,77 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/preheat-dev/preheat/api/sandbox/v1alpha1"
+	"github.com/preheat-dev/preheat/functions/runner/wire"
 )
 
 // dialing is a connection to a runner on its way. It is made while the sandbox is
-// being claimed: a runner takes any number of them and one run, with its token.
+// being claimed: a runner takes several that show its token, and one run.
 type dialing struct {
-	token string
-	stop  context.CancelFunc
-	done  chan struct{}
-	made  net.Conn // after done
-	err   error    // after done
+	stop   context.CancelFunc
+	done   chan struct{}
+	conn   net.Conn     // after done
+	runner *wire.Client // after done, of conn
+	err    error        // after done
 }
 
-// dial begins to connect to a Pod's runner. Its caller has to call conn or
+// dial begins to connect to a Pod's runner. Its caller has to call await or
 // cancel.
 func dial(ctx context.Context, pod *corev1.Pod) *dialing {
-	ctx, stop := context.WithTimeout(ctx, dialTimeout)
+	ctx, stop := context.WithCancel(ctx)
 	d := &dialing{stop: stop, done: make(chan struct{})}
 	token, address := runner(pod)
-	d.token = token
-	go func() { // conn and cancel wait for it
+	go func() { // await and cancel wait for it
 		defer close(d.done)
-		if address == "" {
-			d.err = errors.New("it does not say where its runner listens")
-			return
-		}
-		d.made, d.err = new(net.Dialer).DialContext(ctx, "tcp", address)
+		d.conn, d.runner, d.err = greet(ctx, address, token)
 	}()
 	return d
 }
 
-// conn waits for the connection.
-func (d *dialing) conn() (net.Conn, error) {
+// greet connects to a runner and shows it the token.
+func greet(ctx context.Context, address, token string) (net.Conn, *wire.Client, error) {
+	conn, err := connectTo(ctx, address)
+	if err != nil {
+		return nil, nil, err
+	}
+	ctx, cancel := context.WithTimeout(ctx, helloTimeout)
+	defer cancel()
+	client := wire.NewClient(conn, token)
+	if err := client.Hello(ctx); err != nil {
+		_ = conn.Close()
+		return nil, nil, err
+	}
+	return conn, client, nil
+}
+
+func connectTo(ctx context.Context, address string) (net.Conn, error) {
+	if address == "" {
+		return nil, errors.New("it does not say where its runner listens")
+	}
+	return (&net.Dialer{Timeout: dialTimeout}).DialContext(ctx, "tcp", address)
+}
+
+// probe connects to a Pod's runner and sends nothing, which leaves it as it is.
+func probe(ctx context.Context, pod *corev1.Pod) error {
+	_, address := runner(pod)
+	conn, err := connectTo(ctx, address)
+	if err != nil {
+		return err
+	}
+	return conn.Close()
+}
+
+// await waits for the connection.
+func (d *dialing) await() error {
 	<-d.done
 	d.stop()
-	return d.made, d.err
+	return d.err
 }
 
 // cancel gives the connection up.
 func (d *dialing) cancel() {
 	d.stop()
-	if conn, err := d.conn(); err == nil {
-		_ = conn.Close()
+	if d.await() == nil {
+		_ = d.conn.Close()
 	}
 }
 
@@ -63,18 +92,17 @@ func (a *attempt) connect(ctx context.Context, pod *corev1.Pod, d *dialing) (*sa
 		d.cancel()
 		return nil, fmt.Errorf("%w: sandbox %s is no longer ready", errUnusable, pod.Name)
 	}
-	conn, err := a.reached(ctx, pod, d)
-	if err != nil {
+	if err := a.reached(ctx, pod, d); err != nil {
 		return nil, err
 	}
 	if a.want.Event != "" {
 		if err := a.begun(ctx); err != nil {
-			_ = conn.Close()
+			_ = d.conn.Close()
 			return nil, fmt.Errorf("mark claim %s as begun: %w", a.name, err)
 		}
 		a.running.begin(a.want.Event, a.uid, a.want.Deadline)
 	}
-	s := &sandbox{owner: a.Pool, name: pod.Name, poolName: a.pool.Name, claim: a.name, kept: a.want.Event != "", token: d.token, conn: conn}
+	s := &sandbox{owner: a.Pool, name: pod.Name, poolName: a.pool.Name, claim: a.name, kept: a.want.Event != "", conn: d.conn, runner: d.runner}
 	if pod.Spec.ActiveDeadlineSeconds == nil { // the controller sets it as it binds
 		s.lifetime = a.lifetime(a.cache.known(pod))
 	}
@@ -84,16 +112,15 @@ func (a *attempt) connect(ctx context.Context, pod *corev1.Pod, d *dialing) (*sa
 
 // reached waits for the connection to a Pod, and notes whether its runner could
 // be reached unless ctx has ended.
-func (a *attempt) reached(ctx context.Context, pod *corev1.Pod, d *dialing) (net.Conn, error) {
-	conn, err := d.conn()
-	if err == nil {
-		a.reach.report(a.pool.Name, pod, nil)
-		return conn, nil
-	}
-	if ctx.Err() == nil {
+func (a *attempt) reached(ctx context.Context, pod *corev1.Pod, d *dialing) error {
+	err := d.await()
+	if err == nil || ctx.Err() == nil {
 		a.reach.report(a.pool.Name, pod, err)
 	}
-	return nil, fmt.Errorf("%w: reach the runner of sandbox %s: %w", errUnusable, pod.Name, err)
+	if err != nil {
+		return fmt.Errorf("%w: reach the runner of sandbox %s: %w", errUnusable, pod.Name, err)
+	}
+	return nil
 }
 
 // runner returns a Pod's token and its runner's address.

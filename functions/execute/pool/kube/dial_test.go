@@ -1,6 +1,8 @@
 package kube
 
 import (
+	"context"
+	"errors"
 	"net"
 	"testing"
 	"time"
@@ -11,7 +13,24 @@ import (
 
 	"github.com/preheat-dev/preheat/api/sandbox/v1alpha1"
 	"github.com/preheat-dev/preheat/functions/execute/pool"
+	"github.com/preheat-dev/preheat/functions/runner/wire"
 )
+
+// answer plays a runner: it is ready for every connection and serves it. It
+// ends with l.
+func answer(l net.Listener, serve func(*wire.Server)) {
+	for {
+		conn, err := l.Accept()
+		if err != nil {
+			return
+		}
+		s := wire.NewServer(conn)
+		if s.Ready() == nil {
+			serve(s)
+		}
+		_ = conn.Close()
+	}
+}
 
 // Whoever took the Pod, the node learns how long it may live: from the
 // controller as it binds, or else from whoever runs the program.
@@ -21,6 +40,7 @@ func TestConnectKnowsTheDeadline(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer func() { _ = l.Close() }()
+	go answer(l, func(*wire.Server) {})
 	for name, deadline := range map[string]*int64{"taken by its claimant": nil, "bound by the controller": ptr.To[int64](60)} {
 		pod := warmPod("p", "r", func(p *corev1.Pod) {
 			p.Status.PodIP = "127.0.0.1"
@@ -40,5 +60,57 @@ func TestConnectKnowsTheDeadline(t *testing.T) {
 		if told := s.lifetime == 0; told != (deadline != nil) {
 			t.Errorf("%s: it may live %s", name, s.lifetime)
 		}
+	}
+}
+
+// The runner hears the token while the sandbox is being claimed, and one that
+// is not ready is no sandbox.
+func TestReach(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	hellos := make(chan wire.Hello, 1)
+	go answer(l, func(s *wire.Server) {
+		h, err := s.Hello()
+		if err != nil {
+			t.Error(err)
+		}
+		hellos <- h
+	})
+	conn, _, err := reach(t.Context(), l.Addr().String(), "t")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = conn.Close()
+	if h := <-hellos; h.Token != "t" {
+		t.Errorf("the hello is %+v", h)
+	}
+	_ = l.Close()
+	if _, _, err := reach(t.Context(), l.Addr().String(), "t"); err == nil {
+		t.Error("reached nobody")
+	}
+}
+
+// A runner that says nothing is waited for until the claim ends.
+func TestReachEndsWithTheClaim(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = l.Close() }()
+	ctx, cancel := context.WithCancel(t.Context())
+	go func() {
+		conn, err := l.Accept()
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		cancel()
+		_, _ = conn.Read(make([]byte, 1)) // until the other end closes
+		_ = conn.Close()
+	}()
+	if _, _, err := reach(ctx, l.Addr().String(), "t"); !errors.Is(err, context.Canceled) {
+		t.Errorf("the error is %v", err)
 	}
 }

@@ -37,8 +37,10 @@ const (
 	// endTimeout bounds one write of a claim's end, endTries their number.
 	endTimeout = 5 * time.Second
 	endTries   = 4
-	// dialTimeout bounds the connection to a runner in the same cluster.
-	dialTimeout = time.Second
+	// dialTimeout bounds the connection to a runner in the same cluster, and
+	// helloTimeout how long that one takes to be ready: it is when it is warm.
+	dialTimeout  = time.Second
+	helloTimeout = 3 * time.Second
 	// releaseDelay is how long a sandbox that has reported, and its claim, outlive
 	// the release, so that the answer is on its way before the cluster is busy
 	// with what they leave behind; maxReleaseDelay is how long they do at most for the

@@ -161,12 +161,10 @@ func (r *reach) probeOnce(poolName string) bool {
 	if pod == nil {
 		return true
 	}
-	conn, err := dial(r.ctx, pod).conn()
-	if err != nil {
+	if err := probe(r.ctx, pod); err != nil {
 		r.log.Debug("A probe of a sandbox failed", "pool", poolName, "sandbox", pod.Name, "error", err)
 		return true
 	}
-	_ = conn.Close()
 	r.report(poolName, pod, nil)
 	return false
 }

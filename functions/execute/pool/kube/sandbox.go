@@ -34,12 +34,12 @@ type sandbox struct {
 	claim    string
 	// kept says that the claim stays when the sandbox goes, as the record of
 	// an event, which Finish ends.
-	kept  bool
-	token string
+	kept bool
 	// lifetime is how long the Pod may live from its own start on, if nobody
 	// has told the node yet.
 	lifetime time.Duration
 	conn     net.Conn
+	runner   *wire.Client // of conn
 	queued   bool
 	reported bool
 	released sync.Once
@@ -62,7 +62,7 @@ func (s *sandbox) Run(ctx context.Context, run pool.Run, sink pool.Sink) (pool.O
 		attribute.String("preheat.pool", s.poolName), attribute.String("preheat.sandbox", s.name)))
 	defer span.End()
 	defer s.limitLater(ctx)()
-	outcome, err := remote.Run(ctx, wire.NewClient(s.conn), s.token, run, sink)
+	outcome, err := remote.Run(ctx, s.runner, run, sink)
 	s.reported = err == nil
 	var failure *wire.Failure
 	var invalid *pool.InvalidError

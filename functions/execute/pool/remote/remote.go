@@ -13,8 +13,8 @@ import (
 // Run hands a run over and feeds sink until the runner reports the end, as
 // wire.Client.Execute does. The error is a *pool.InvalidError when the runner
 // refuses the run for what is in it, and any other *wire.Failure as it is.
-func Run(ctx context.Context, c *wire.Client, token string, run pool.Run, sink pool.Sink) (pool.Outcome, error) {
-	outcome, err := c.Execute(ctx, request(token, run), sink)
+func Run(ctx context.Context, c *wire.Client, run pool.Run, sink pool.Sink) (pool.Outcome, error) {
+	outcome, err := c.Execute(ctx, request(run), sink)
 	var failure *wire.Failure
 	if errors.As(err, &failure) && failure.Code == wire.FailureInvalid {
 		err = &pool.InvalidError{Detail: failure.Detail}
@@ -22,9 +22,9 @@ func Run(ctx context.Context, c *wire.Client, token string, run pool.Run, sink p
 	return pool.Outcome(outcome), err
 }
 
-func request(token string, run pool.Run) wire.Run {
+func request(run pool.Run) wire.Run {
 	r := wire.Run{
-		Token: token, Language: run.Language, Code: run.Code, Stdin: run.Stdin, Args: run.Args, Env: run.Env,
+		Language: run.Language, Code: run.Code, Stdin: run.Stdin, Args: run.Args, Env: run.Env,
 		Limits: wire.Limits{
 			Timeout: run.Limits.Timeout, Output: run.Limits.Output, TotalOutput: run.Limits.TotalOutput,
 			Artifacts: run.Limits.Artifacts, ArtifactBytes: run.Limits.ArtifactBytes,

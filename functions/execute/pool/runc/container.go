@@ -124,7 +124,7 @@ func (c *container) connect() (*os.File, error) {
 		return nil, fmt.Errorf("making a socket pair: %w", err)
 	}
 	c.conn = conn.(*net.UnixConn)
-	c.wire = wire.NewClient(conn)
+	c.wire = wire.NewClient(conn, "") // nobody else can connect
 	return theirs, nil
 }
 
@@ -146,7 +146,7 @@ func (c *container) Alive() bool {
 
 // Run implements local.Instance.
 func (c *container) Run(ctx context.Context, run pool.Run, sink pool.Sink) (pool.Outcome, error) {
-	outcome, err := remote.Run(ctx, c.wire, "", run, sink)
+	outcome, err := remote.Run(ctx, c.wire, run, sink)
 	var failure *wire.Failure
 	var invalid *pool.InvalidError
 	if err == nil || errors.As(err, &failure) || errors.As(err, &invalid) {

@@ -1,0 +1,267 @@
+package runner
+
+import (
+	"bytes"
+	"context"
+	"encoding/binary"
+	"errors"
+	"io"
+	"net"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/preheat-dev/preheat/api/execution"
+	"github.com/preheat-dev/preheat/functions/runner/wire"
+)
+
+// house is a sandbox's listener with nothing behind it: a run that is accepted
+// succeeds when finish is closed.
+type house struct {
+	admission
+	address string
+	finish  chan struct{}
+	// end yields what listen returns.
+	end chan error
+	// serving and most count connections, read the bytes that are taken of them.
+	serving, most, read atomic.Int64
+}
+
+func newHouse(t *testing.T, p patience) *house {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	h := &house{admission: admission{token: "t"}, address: l.Addr().String(), finish: make(chan struct{}), end: make(chan error, 1)}
+	h.open(l)
+	go func() { h.end <- listen(l, func(conn net.Conn) error { return h.serve(conn, p) }) }()
+	t.Cleanup(func() { _ = l.Close() })
+	return h
+}
+
+func (h *house) serve(conn net.Conn, p patience) error {
+	defer h.serving.Add(-1)
+	for n := h.serving.Add(1); n > h.most.Load(); {
+		h.most.Store(n)
+	}
+	s := wire.NewServer(counted{conn, &h.read})
+	if _, err := h.admit(conn, s, p); err != nil {
+		return err
+	}
+	if err := s.Started(); err != nil {
+		return err
+	}
+	<-h.finish
+	return s.Exit(wire.Outcome{Status: execution.StatusSucceeded})
+}
+
+type counted struct {
+	net.Conn
+	n *atomic.Int64
+}
+
+func (c counted) Read(p []byte) (int, error) {
+	n, err := c.Conn.Read(p)
+	c.n.Add(int64(n))
+	return n, err
+}
+
+// dial connects to the house until the test's end.
+func (h *house) dial(t *testing.T) net.Conn {
+	t.Helper()
+	conn, err := net.Dial("tcp", h.address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = conn.Close() })
+	return conn
+}
+
+// events is a sink that calls it when the program has started.
+type events func()
+
+func (e events) Started()                             { e() }
+func (events) Output(execution.Stream, []byte, int64) {}
+func (events) Result(execution.RichResult)            {}
+func (events) Artifact(execution.Artifact)            {}
+func program(size int) wire.Run                       { return wire.Run{Language: "python", Code: make([]byte, size)} }
+func code(err error) wire.FailureCode {
+	var f *wire.Failure
+	if errors.As(err, &f) {
+		return f.Code
+	}
+	return ""
+}
+
+var generous = patience{hello: time.Minute, wait: time.Minute, run: time.Minute}
+
+// TestTheTokenComesFirst: a connection without the token is told so, and little
+// is read of what it sends.
+func TestTheTokenComesFirst(t *testing.T) {
+	const most = 64 << 10
+	old := func(payload string) []byte { // a run of version 1
+		return append(binary.BigEndian.AppendUint32([]byte{'q'}, 32<<20), payload...)
+	}
+	for name, send := range map[string]func(net.Conn) error{
+		"with a run": func(c net.Conn) error {
+			_, err := wire.NewClient(c, "x").Execute(t.Context(), program(16<<20), events(func() {}))
+			return err
+		},
+		"without a run": func(c net.Conn) error {
+			client := wire.NewClient(c, "")
+			if err := client.Hello(t.Context()); err != nil {
+				return err
+			}
+			_, err := client.Execute(t.Context(), program(1), events(func() {}))
+			return err
+		},
+		"version 1": func(c net.Conn) error {
+			_, err := c.Write(append(old(`{"token":"x","code":"`), bytes.Repeat([]byte("x"), 1<<20)...))
+			return errors.Join(err, readFailure(c))
+		},
+		"version 1 without a token": func(c net.Conn) error {
+			_, err := c.Write(append(old(`{"code":"`), bytes.Repeat([]byte("x"), 1<<20)...))
+			return errors.Join(err, readFailure(c))
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			h := newHouse(t, generous)
+			if err := send(h.dial(t)); code(err) != wire.FailureToken {
+				t.Errorf("the error is %v", err)
+			}
+			if n := h.read.Load(); n > most {
+				t.Errorf("%d bytes were read", n)
+			}
+			if !h.idle() {
+				t.Error("the sandbox is used")
+			}
+		})
+	}
+}
+
+// readFailure reads a ready frame and a failure.
+func readFailure(c net.Conn) error {
+	_, err := wire.NewClient(answers{c}, "").Execute(context.Background(), wire.Run{}, events(func() {}))
+	return err
+}
+
+// answers is a connection on which nothing more is sent.
+type answers struct{ net.Conn }
+
+func (answers) Write(p []byte) (int, error) { return len(p), nil }
+
+// TestOneRunEndsTheListener: with the run that is accepted nobody else can
+// connect, and those that have are told.
+func TestOneRunEndsTheListener(t *testing.T) {
+	h := newHouse(t, generous)
+	const rivals = 5
+	var claimants [rivals]*wire.Client
+	for i := range claimants {
+		claimants[i] = wire.NewClient(h.dial(t), "t")
+		if err := claimants[i].Hello(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	silent := h.dial(t)
+	if err := wire.NewClient(silent, "t").Ready(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	var accepted, refused atomic.Int64
+	var work sync.WaitGroup
+	for _, c := range claimants {
+		work.Go(func() {
+			_, err := c.Execute(t.Context(), program(1<<20), events(func() {
+				if conn, err := net.Dial("tcp", h.address); err == nil {
+					t.Error("somebody could still connect")
+					_ = conn.Close()
+				}
+				accepted.Add(1)
+			}))
+			switch {
+			case code(err) == wire.FailureUsed:
+				if refused.Add(1) == rivals-1 {
+					close(h.finish)
+				}
+			case err != nil:
+				t.Errorf("the error is %v", err)
+			}
+		})
+	}
+	work.Wait()
+	if accepted.Load() != 1 || refused.Load() != rivals-1 {
+		t.Errorf("%d were accepted and %d refused", accepted.Load(), refused.Load())
+	}
+	if err := <-h.end; err != nil {
+		t.Errorf("the listener: %v", err)
+	}
+	if rest, err := io.ReadAll(silent); err != nil || !bytes.Contains(rest, []byte("used")) {
+		t.Errorf("the silent connection got %q, %v", rest, err)
+	}
+}
+
+// TestSilentConnectionsEnd: few connections are served at once, those that do
+// not come to their point end, and one that does is served after all.
+func TestSilentConnectionsEnd(t *testing.T) {
+	for name, test := range map[string]struct {
+		patience patience
+		say      string
+	}{
+		"nothing":           {patience{hello: 50 * time.Millisecond, wait: time.Minute, run: time.Minute}, ""},
+		"half a hello":      {patience{hello: 50 * time.Millisecond, wait: time.Minute, run: time.Minute}, "h\x00\x00"},
+		"a hello":           {patience{hello: time.Minute, wait: 50 * time.Millisecond, run: time.Minute}, "h\x00\x00\x00\x26" + `{"version":2,"token":"t","role":"run"}`},
+		"half a run's head": {patience{hello: time.Minute, wait: 50 * time.Millisecond, run: time.Minute}, "h\x00\x00\x00\x26" + `{"version":2,"token":"t","role":"run"}` + "q\x00"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			h := newHouse(t, test.patience)
+			close(h.finish)
+			for range 2 * maxConns {
+				if _, err := io.WriteString(h.dial(t), test.say); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if _, err := wire.NewClient(h.dial(t), "t").Execute(t.Context(), program(1), events(func() {})); err != nil {
+				t.Errorf("the run: %v", err)
+			}
+			if err := <-h.end; err != nil {
+				t.Errorf("the listener: %v", err)
+			}
+			if n := h.most.Load(); n > maxConns {
+				t.Errorf("%d connections were served at once", n)
+			}
+		})
+	}
+}
+
+// TestRunThatDoesNotArrive: a run that is begun uses the sandbox up, and ends
+// when it does not arrive.
+func TestRunThatDoesNotArrive(t *testing.T) {
+	h := newHouse(t, patience{hello: time.Minute, wait: time.Minute, run: 50 * time.Millisecond})
+	conn := h.dial(t)
+	if err := wire.NewClient(conn, "t").Hello(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := io.WriteString(conn, "q\x00\x00\x01\x00{"); err != nil {
+		t.Fatal(err)
+	}
+	if err := <-h.end; err == nil || errors.Is(err, ErrNoRun) {
+		t.Errorf("the listener: %v", err)
+	}
+	if h.idle() {
+		t.Error("the sandbox is not used up")
+	}
+}
+
+// TestVersion1IsServed: a claimant that knows of no hello runs its program.
+func TestVersion1IsServed(t *testing.T) {
+	h := newHouse(t, generous)
+	close(h.finish)
+	conn := h.dial(t)
+	if _, err := io.WriteString(conn, "q\x00\x00\x00\x1f"+`{"token":"t","language":"bash"}`); err != nil {
+		t.Fatal(err)
+	}
+	if err := readFailure(conn); err != nil {
+		t.Errorf("the run: %v", err)
+	}
+}
