@@ -57,6 +57,18 @@ func (h *house) serve(conn net.Conn, p patience) error {
 	return s.Exit(wire.Outcome{Status: execution.StatusSucceeded})
 }
 
+// ended waits until nothing listens any more.
+func (h *house) ended(t *testing.T) error {
+	t.Helper()
+	select {
+	case err := <-h.end:
+		return err
+	case <-time.After(30 * time.Second):
+		t.Fatal("it still listens")
+		return nil
+	}
+}
+
 type counted struct {
 	net.Conn
 	n *atomic.Int64
@@ -95,7 +107,8 @@ func code(err error) wire.FailureCode {
 	return ""
 }
 
-var generous = patience{hello: time.Minute, wait: time.Minute, run: time.Minute}
+// generous is longer than anything takes that works.
+var generous = patience{hello: 20 * time.Second, wait: 20 * time.Second, run: 20 * time.Second}
 
 // TestTheTokenComesFirst: a connection without the token is told so, and little
 // is read of what it sends.
@@ -193,7 +206,7 @@ func TestOneRunEndsTheListener(t *testing.T) {
 	if accepted.Load() != 1 || refused.Load() != rivals-1 {
 		t.Errorf("%d were accepted and %d refused", accepted.Load(), refused.Load())
 	}
-	if err := <-h.end; err != nil {
+	if err := h.ended(t); err != nil {
 		t.Errorf("the listener: %v", err)
 	}
 	if rest, err := io.ReadAll(silent); err != nil || !bytes.Contains(rest, []byte("used")) {
@@ -224,7 +237,7 @@ func TestSilentConnectionsEnd(t *testing.T) {
 			if _, err := wire.NewClient(h.dial(t), "t").Execute(t.Context(), program(1), events(func() {})); err != nil {
 				t.Errorf("the run: %v", err)
 			}
-			if err := <-h.end; err != nil {
+			if err := h.ended(t); err != nil {
 				t.Errorf("the listener: %v", err)
 			}
 			if n := h.most.Load(); n > maxConns {
@@ -245,7 +258,7 @@ func TestRunThatDoesNotArrive(t *testing.T) {
 	if _, err := io.WriteString(conn, "q\x00\x00\x01\x00{"); err != nil {
 		t.Fatal(err)
 	}
-	if err := <-h.end; err == nil || errors.Is(err, ErrNoRun) {
+	if err := h.ended(t); err == nil || errors.Is(err, ErrNoRun) {
 		t.Errorf("the listener: %v", err)
 	}
 	if h.idle() {
