@@ -4,6 +4,8 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"strconv"
+	"strings"
 
 	"github.com/preheat-dev/preheat/functions/runner/oom"
 )
@@ -67,7 +69,13 @@ type oomPreference struct {
 	own  []byte
 }
 
-const oomScoreFirst = "1000" // the highest there is
+const (
+	oomScoreFirst = "1000" // the highest there is
+	// oomScoreLast is the runner's own, where it may have that. A program may
+	// give itself what the runner may: with a higher one the runner would be
+	// killed in its place.
+	oomScoreLast = 0
+)
 
 func newOOMPreference() *oomPreference {
 	// It stays open: see PR_SET_DUMPABLE, after which it could not be opened.
@@ -75,13 +83,27 @@ func newOOMPreference() *oomPreference {
 	if err != nil {
 		return &oomPreference{}
 	}
-	own := make([]byte, 16)
-	n, err := f.ReadAt(own, 0)
-	if n == 0 && err != nil {
-		_ = f.Close()
+	o := &oomPreference{file: f}
+	score, err := o.read()
+	if err == nil && score > oomScoreLast {
+		o.set([]byte(strconv.Itoa(oomScoreLast)))
+		score, err = o.read()
+	}
+	if err != nil {
+		o.close()
 		return &oomPreference{}
 	}
-	return &oomPreference{file: f, own: own[:n]}
+	o.own = []byte(strconv.Itoa(score))
+	return o
+}
+
+func (o *oomPreference) read() (int, error) {
+	text := make([]byte, 16)
+	n, err := o.file.ReadAt(text, 0)
+	if n == 0 && err != nil {
+		return 0, err
+	}
+	return strconv.Atoi(strings.TrimSpace(string(text[:n])))
 }
 
 // prefer gives the processes that are started from now on the highest score.

@@ -2,6 +2,7 @@ package ending
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -49,6 +50,50 @@ func TestE7OutOfMemory(t *testing.T) {
 				t.Errorf("%d processes were killed for memory", r.Usage.OOMKills)
 			}
 		})
+	}
+}
+
+// TestE7RunnerAsItsVictim: a program that makes the kernel spare it, and leaves no
+// memory to anybody, may have its runner killed in its place. The result says
+// what is true: it ran out of memory, with what it had written, and its files
+// are there or said to be lost.
+func TestE7RunnerAsItsVictim(t *testing.T) {
+	t.Parallel()
+	const (
+		before = "import os\nprint('before', flush=True)\nopen('a.txt', 'w').write('kept')\n"
+		spared = "try: open('/proc/self/oom_score_adj', 'w').write('0')\nexcept OSError: pass\n"
+		fill   = "for d in ('/tmp', '/work', '/dev/shm', '/home/sandbox')[:%d]:\n" +
+			"    try:\n        with open(d + '/full', 'wb') as f:\n            while True: f.write(bytes(1 << 20))\n    except OSError: pass\n"
+		parent = "if os.fork() != 0:\n    os.wait()\n    os._exit(0)\n"
+	)
+	for name, code := range map[string]string{
+		"memory":                  before + spared + hog,
+		"files, then memory":      before + spared + fmt.Sprintf(fill, 2) + hog,
+		"all files, then memory":  before + spared + fmt.Sprintf(fill, 4) + hog,
+		"in a child":              before + parent + spared + fmt.Sprintf(fill, 4) + hog,
+		"all files, then success": before + spared + fmt.Sprintf(fill, 4),
+	} {
+		for _, mib := range []int64{64, 256} {
+			t.Run(fmt.Sprintf("%s, %d MiB", name, mib), func(t *testing.T) {
+				t.Parallel()
+				r := shared.Execute(t, limited(python(code), mib))
+				product.Equal(t, "stdout", r.Stdout, "before\n")
+				if r.Usage.OOMKills < 1 {
+					t.Errorf("%d processes were killed for memory", r.Usage.OOMKills)
+				}
+				lost := slices.ContainsFunc(r.Notes, func(n string) bool { return strings.Contains(n, "its files are lost") })
+				kept := slices.ContainsFunc(r.Artifacts, func(a execution.Artifact) bool { return a.Path == "a.txt" && a.Content == "kept" })
+				if lost == kept {
+					t.Errorf("the files are lost: %v, the file is there: %v; notes %q", lost, kept, r.Notes)
+				}
+				switch {
+				case r.Status == execution.StatusSucceeded && kept:
+					// Its child was killed, as a note says, and it succeeded.
+				default:
+					product.Ended(t, r, execution.StatusOutOfMemory, 137, "SIGKILL")
+				}
+			})
+		}
 	}
 }
 

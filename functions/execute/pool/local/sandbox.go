@@ -176,7 +176,7 @@ func runnerKilled(kills int64, after time.Duration) pool.Outcome {
 	return pool.Outcome{
 		Status: execution.StatusOutOfMemory, ExitCode: 128 + int(unix.SIGKILL), Signal: "SIGKILL", Run: after,
 		Usage: execution.Usage{OOMKills: kills, WallMS: float64(after.Microseconds()) / 1000},
-		Notes: []string{"the whole sandbox was killed at the memory limit; its files are lost"},
+		Notes: []string{"the whole sandbox was killed at the memory limit; its files are lost, and its processor time is not known"},
 	}
 }
 
