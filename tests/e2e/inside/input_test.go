@@ -1,7 +1,6 @@
 package inside
 
 import (
-	"fmt"
 	"strings"
 	"testing"
 
@@ -21,33 +20,13 @@ func TestS8InputFiles(t *testing.T) {
 	product.Wrote(t, r, ". ['...', '.hidden', 'empty', 'main.py', 'é x']\n./a ['d']\n./a/b ['c.bin']\nb'\\xff\\x00' ü\n \n", "")
 }
 
+// TestS8PathsThatAreRefused tries one of the paths that execution.TestValidateFiles
+// lists.
 func TestS8PathsThatAreRefused(t *testing.T) {
 	t.Parallel()
-	file := func(path string) execution.File { return execution.File{Path: path, Content: "x"} }
-	good := file("good")
-	for name, files := range map[string][]execution.File{
-		"above":               {good, file("../x")},
-		"absolute":            {good, file("/etc/x")},
-		"above in its middle": {good, file("a/../../x")},
-		"not clean":           {good, file("a/./x")},
-		"a folder's name":     {good, file("a/")},
-		"empty":               {good, file("")},
-		"dot":                 {good, file(".")},
-		"dots":                {good, file("..")},
-		"NUL":                 {good, file("a\x00b")},
-		"twice":               {good, good},
-		"a file as a folder":  {good, file("good/x")},
-		"a folder as a file":  {file("d/x"), file("d")},
-		"the program's own":   {good, file("main.py")},
-		"too long":            {good, file(strings.Repeat("x", 256))},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			request := python("print(1)")
-			request.Files = files
-			product.Equal(t, "field", shared.Problem(t, 422, request).Field, "files[1].path")
-		})
-	}
+	request := python("print(1)")
+	request.Files = []execution.File{{Path: "good", Content: "x"}, {Path: "a/../../x", Content: "x"}}
+	product.Equal(t, "field", shared.Problem(t, 422, request).Field, "files[1].path")
 }
 
 // TestS8NothingOutside: whatever the runner was made to write is in the work
@@ -169,16 +148,11 @@ func TestS10NamesThatInterpretersObey(t *testing.T) {
 	}
 }
 
+// TestS10NamesThatAreRefused tries one of the names that
+// execution.TestValidateEnvAndArgs lists.
 func TestS10NamesThatAreRefused(t *testing.T) {
 	t.Parallel()
-	for _, tt := range []struct{ name, value string }{
-		{"", "x"}, {"A=B", "x"}, {"A\x00B", "x"}, {"A", "x\x00y"}, {"_PREHEAT", "warm"}, {"PREHEAT_RUNNER_TOKEN", "x"}, {"A", strings.Repeat("x", 128<<10)},
-	} {
-		t.Run(fmt.Sprintf("%.20q", tt.name), func(t *testing.T) {
-			t.Parallel()
-			request := python("print(1)")
-			request.Env = map[string]string{tt.name: tt.value}
-			product.Equal(t, "field", shared.Problem(t, 422, request).Field, "env."+tt.name)
-		})
-	}
+	request := python("print(1)")
+	request.Env = map[string]string{"PREHEAT_RUNNER_TOKEN": "x"}
+	product.Equal(t, "field", shared.Problem(t, 422, request).Field, "env.PREHEAT_RUNNER_TOKEN")
 }
