@@ -12,24 +12,23 @@ import (
 )
 
 // maxConns bounds the connections that are served at once. Several claimants
-// may try to win one sandbox; whoever else connects waits until one of them has
-// been heard.
+// may try to win one sandbox. Further connections wait in the listener's queue.
 const maxConns = 16
 
 // refusalTimeout bounds how long it takes to say why a connection is refused.
 const refusalTimeout = time.Second
 
-// patience is how long a connection may take. 0 is without end.
-type patience struct {
+// timeouts bound how long a connection may take. 0 means no bound.
+type timeouts struct {
 	// hello is the time until it has shown the token, wait until it then begins
 	// a run, and run until that is there.
 	hello, wait, run time.Duration
 }
 
-// network is the patience with connections that anybody may make. A claimant
-// connects while it claims the sandbox, and one of version 1 says nothing
-// before it has.
-var network = patience{hello: 10 * time.Second, wait: 30 * time.Second, run: 30 * time.Second}
+// networkTimeouts are for connections from the network. A claimant connects
+// while it claims the sandbox, and one of version 1 sends nothing before it has
+// won it.
+var networkTimeouts = timeouts{hello: 10 * time.Second, wait: 30 * time.Second, run: 30 * time.Second}
 
 // admission decides which connection brings the one run of a sandbox. Until
 // then each of them costs no more than a small buffer, for a bounded time: the
@@ -39,7 +38,7 @@ type admission struct {
 
 	mu   sync.Mutex
 	used bool
-	// listener is closed when the run is accepted: its program is not to
+	// listener is closed when the run is accepted, so that the program cannot
 	// connect to its own runner.
 	listener net.Listener
 	// waiting are the connections that have not brought a run.
@@ -62,12 +61,12 @@ func (a *admission) open(l net.Listener) {
 
 // admit returns the run that conn brings if it is the sandbox's one. The error
 // wraps ErrNoRun if it is not.
-func (a *admission) admit(conn net.Conn, s *wire.Server, p patience) (wire.Run, error) {
+func (a *admission) admit(conn net.Conn, s *wire.Server, limits timeouts) (wire.Run, error) {
 	defer a.forget(conn)
-	if err := a.await(conn, s, p); err != nil {
+	if err := a.await(conn, s, limits); err != nil {
 		return wire.Run{}, fmt.Errorf("%w: %w", ErrNoRun, errors.Join(err, a.refuse(conn, s, err)))
 	}
-	_ = conn.SetReadDeadline(deadline(p.run))
+	_ = conn.SetReadDeadline(deadline(limits.run))
 	run, err := s.ReadRun()
 	if err != nil {
 		return wire.Run{}, errors.Join(err, s.Fail(&wire.Failure{Code: wire.FailureInternal, Detail: err.Error()}))
@@ -77,8 +76,8 @@ func (a *admission) admit(conn net.Conn, s *wire.Server, p patience) (wire.Run, 
 }
 
 // await returns without an error when conn has begun the one run.
-func (a *admission) await(conn net.Conn, s *wire.Server, p patience) error {
-	a.limit(conn, p.hello)
+func (a *admission) await(conn net.Conn, s *wire.Server, limits timeouts) error {
+	a.limit(conn, limits.hello)
 	if err := s.Ready(); err != nil {
 		return fmt.Errorf("reporting ready: %w", err)
 	}
@@ -89,7 +88,7 @@ func (a *admission) await(conn net.Conn, s *wire.Server, p patience) error {
 	if err := a.authorize(hello); err != nil {
 		return err
 	}
-	a.limit(conn, p.wait)
+	a.limit(conn, limits.wait)
 	if err := s.AwaitRun(); err != nil {
 		return err
 	}
@@ -173,7 +172,7 @@ func deadline(d time.Duration) time.Time {
 // accepted the run.
 func (r *Runner) ServeListener(l net.Listener) error {
 	r.admission.open(l)
-	return listen(l, func(conn net.Conn) error { return r.serve(conn, network) })
+	return listen(l, func(conn net.Conn) error { return r.serve(conn, networkTimeouts) })
 }
 
 // listen serves connections, maxConns at once, until the listener is closed,

@@ -16,9 +16,9 @@ import (
 	"github.com/preheat-dev/preheat/functions/runner/wire"
 )
 
-// house is a sandbox's listener with nothing behind it: a run that is accepted
+// door is a sandbox's listener with nothing behind it: a run that is accepted
 // succeeds when finish is closed.
-type house struct {
+type door struct {
 	admission
 	address string
 	finish  chan struct{}
@@ -28,40 +28,40 @@ type house struct {
 	serving, most, read atomic.Int64
 }
 
-func newHouse(t *testing.T, p patience) *house {
+func newDoor(t *testing.T, limits timeouts) *door {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
-	h := &house{admission: admission{token: "t"}, address: l.Addr().String(), finish: make(chan struct{}), end: make(chan error, 1)}
-	h.open(l)
-	go func() { h.end <- listen(l, func(conn net.Conn) error { return h.serve(conn, p) }) }()
+	d := &door{admission: admission{token: "t"}, address: l.Addr().String(), finish: make(chan struct{}), end: make(chan error, 1)}
+	d.open(l)
+	go func() { d.end <- listen(l, func(conn net.Conn) error { return d.serve(conn, limits) }) }()
 	t.Cleanup(func() { _ = l.Close() })
-	return h
+	return d
 }
 
-func (h *house) serve(conn net.Conn, p patience) error {
-	defer h.serving.Add(-1)
-	for n := h.serving.Add(1); n > h.most.Load(); {
-		h.most.Store(n)
+func (d *door) serve(conn net.Conn, limits timeouts) error {
+	defer d.serving.Add(-1)
+	for n := d.serving.Add(1); n > d.most.Load(); {
+		d.most.Store(n)
 	}
-	s := wire.NewServer(counted{conn, &h.read})
-	if _, err := h.admit(conn, s, p); err != nil {
+	s := wire.NewServer(counted{conn, &d.read})
+	if _, err := d.admit(conn, s, limits); err != nil {
 		return err
 	}
 	if err := s.Started(); err != nil {
 		return err
 	}
-	<-h.finish
+	<-d.finish
 	return s.Exit(wire.Outcome{Status: execution.StatusSucceeded})
 }
 
 // ended waits until nothing listens any more.
-func (h *house) ended(t *testing.T) error {
+func (d *door) ended(t *testing.T) error {
 	t.Helper()
 	select {
-	case err := <-h.end:
+	case err := <-d.end:
 		return err
 	case <-time.After(30 * time.Second):
 		t.Fatal("it still listens")
@@ -80,10 +80,10 @@ func (c counted) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// dial connects to the house until the test's end.
-func (h *house) dial(t *testing.T) net.Conn {
+// dial connects to the door until the test's end.
+func (d *door) dial(t *testing.T) net.Conn {
 	t.Helper()
-	conn, err := net.Dial("tcp", h.address)
+	conn, err := net.Dial("tcp", d.address)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -108,7 +108,7 @@ func code(err error) wire.FailureCode {
 }
 
 // generous is longer than a test may take.
-var generous = patience{hello: time.Hour, wait: time.Hour, run: time.Hour}
+var generous = timeouts{hello: time.Hour, wait: time.Hour, run: time.Hour}
 
 // TestTheTokenComesFirst: a connection without the token is told so, and little
 // is read of what it sends.
@@ -140,14 +140,14 @@ func TestTheTokenComesFirst(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			h := newHouse(t, generous)
-			if err := send(h.dial(t)); code(err) != wire.FailureToken {
+			d := newDoor(t, generous)
+			if err := send(d.dial(t)); code(err) != wire.FailureToken {
 				t.Errorf("the error is %v", err)
 			}
-			if n := h.read.Load(); n > most {
+			if n := d.read.Load(); n > most {
 				t.Errorf("%d bytes were read", n)
 			}
-			if !h.idle() {
+			if !d.idle() {
 				t.Error("the sandbox is used")
 			}
 		})
@@ -168,16 +168,16 @@ func (answers) Write(p []byte) (int, error) { return len(p), nil }
 // TestOneRunEndsTheListener: with the run that is accepted nobody else can
 // connect, and those that have are told.
 func TestOneRunEndsTheListener(t *testing.T) {
-	h := newHouse(t, generous)
+	d := newDoor(t, generous)
 	const rivals = 5
 	var claimants [rivals]*wire.Client
 	for i := range claimants {
-		claimants[i] = wire.NewClient(h.dial(t), "t")
+		claimants[i] = wire.NewClient(d.dial(t), "t")
 		if err := claimants[i].Hello(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 	}
-	silent := h.dial(t)
+	silent := d.dial(t)
 	if err := wire.NewClient(silent, "t").Ready(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -186,7 +186,7 @@ func TestOneRunEndsTheListener(t *testing.T) {
 	for _, c := range claimants {
 		work.Go(func() {
 			_, err := c.Execute(t.Context(), program(1<<20), events(func() {
-				if conn, err := net.Dial("tcp", h.address); err == nil {
+				if conn, err := net.Dial("tcp", d.address); err == nil {
 					t.Error("somebody could still connect")
 					_ = conn.Close()
 				}
@@ -195,7 +195,7 @@ func TestOneRunEndsTheListener(t *testing.T) {
 			switch {
 			case code(err) == wire.FailureUsed:
 				if refused.Add(1) == rivals-1 {
-					close(h.finish)
+					close(d.finish)
 				}
 			case err != nil:
 				t.Errorf("the error is %v", err)
@@ -206,7 +206,7 @@ func TestOneRunEndsTheListener(t *testing.T) {
 	if accepted.Load() != 1 || refused.Load() != rivals-1 {
 		t.Errorf("%d were accepted and %d refused", accepted.Load(), refused.Load())
 	}
-	if err := h.ended(t); err != nil {
+	if err := d.ended(t); err != nil {
 		t.Errorf("the listener: %v", err)
 	}
 	if rest, err := io.ReadAll(silent); err != nil || !bytes.Contains(rest, []byte("used")) {
@@ -218,29 +218,29 @@ func TestOneRunEndsTheListener(t *testing.T) {
 // not come to their point end, and one that does is served after all.
 func TestSilentConnectionsEnd(t *testing.T) {
 	for name, test := range map[string]struct {
-		patience patience
+		timeouts timeouts
 		say      string
 	}{
-		"nothing":           {patience{hello: 50 * time.Millisecond, wait: time.Minute, run: time.Minute}, ""},
-		"half a hello":      {patience{hello: 50 * time.Millisecond, wait: time.Minute, run: time.Minute}, "h\x00\x00"},
-		"a hello":           {patience{hello: time.Minute, wait: 50 * time.Millisecond, run: time.Minute}, "h\x00\x00\x00\x26" + `{"version":2,"token":"t","role":"run"}`},
-		"half a run's head": {patience{hello: time.Minute, wait: 50 * time.Millisecond, run: time.Minute}, "h\x00\x00\x00\x26" + `{"version":2,"token":"t","role":"run"}` + "q\x00"},
+		"nothing":           {timeouts{hello: 50 * time.Millisecond, wait: time.Minute, run: time.Minute}, ""},
+		"half a hello":      {timeouts{hello: 50 * time.Millisecond, wait: time.Minute, run: time.Minute}, "h\x00\x00"},
+		"a hello":           {timeouts{hello: time.Minute, wait: 50 * time.Millisecond, run: time.Minute}, "h\x00\x00\x00\x26" + `{"version":2,"token":"t","role":"run"}`},
+		"half a run's head": {timeouts{hello: time.Minute, wait: 50 * time.Millisecond, run: time.Minute}, "h\x00\x00\x00\x26" + `{"version":2,"token":"t","role":"run"}` + "q\x00"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			h := newHouse(t, test.patience)
-			close(h.finish)
+			d := newDoor(t, test.timeouts)
+			close(d.finish)
 			for range 2 * maxConns {
-				if _, err := io.WriteString(h.dial(t), test.say); err != nil {
+				if _, err := io.WriteString(d.dial(t), test.say); err != nil {
 					t.Fatal(err)
 				}
 			}
-			if _, err := wire.NewClient(h.dial(t), "t").Execute(t.Context(), program(1), events(func() {})); err != nil {
+			if _, err := wire.NewClient(d.dial(t), "t").Execute(t.Context(), program(1), events(func() {})); err != nil {
 				t.Errorf("the run: %v", err)
 			}
-			if err := h.ended(t); err != nil {
+			if err := d.ended(t); err != nil {
 				t.Errorf("the listener: %v", err)
 			}
-			if n := h.most.Load(); n > maxConns {
+			if n := d.most.Load(); n > maxConns {
 				t.Errorf("%d connections were served at once", n)
 			}
 		})
@@ -250,27 +250,27 @@ func TestSilentConnectionsEnd(t *testing.T) {
 // TestRunThatDoesNotArrive: a run that is begun uses the sandbox up, and ends
 // when it does not arrive.
 func TestRunThatDoesNotArrive(t *testing.T) {
-	h := newHouse(t, patience{hello: time.Minute, wait: time.Minute, run: 50 * time.Millisecond})
-	conn := h.dial(t)
+	d := newDoor(t, timeouts{hello: time.Minute, wait: time.Minute, run: 50 * time.Millisecond})
+	conn := d.dial(t)
 	if err := wire.NewClient(conn, "t").Hello(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := io.WriteString(conn, "q\x00\x00\x01\x00{"); err != nil {
 		t.Fatal(err)
 	}
-	if err := h.ended(t); err == nil || errors.Is(err, ErrNoRun) {
+	if err := d.ended(t); err == nil || errors.Is(err, ErrNoRun) {
 		t.Errorf("the listener: %v", err)
 	}
-	if h.idle() {
+	if d.idle() {
 		t.Error("the sandbox is not used up")
 	}
 }
 
 // TestVersion1IsServed: a claimant that knows of no hello runs its program.
 func TestVersion1IsServed(t *testing.T) {
-	h := newHouse(t, generous)
-	close(h.finish)
-	conn := h.dial(t)
+	d := newDoor(t, generous)
+	close(d.finish)
+	conn := d.dial(t)
 	if _, err := io.WriteString(conn, "q\x00\x00\x00\x1f"+`{"token":"t","language":"bash"}`); err != nil {
 		t.Fatal(err)
 	}

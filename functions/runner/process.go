@@ -16,15 +16,15 @@ type exit struct {
 }
 
 // processes is the runner's view of the sandbox's processes. As PID 1 it is
-// the parent of every orphan: one goroutine reaps them all and tells whoever
-// started a process how that one ended.
+// the parent of every orphan: one goroutine reaps them all and reports the
+// end of each process that Start started.
 type processes struct {
 	mu      sync.Mutex
 	changed sync.Cond // a process was started, or closed was set
 	waiters map[int]chan exit
 	closed  bool
-	// deaf says that the signals that processes inherit are ignored.
-	deaf bool
+	// ignoring says that the signals that processes inherit are ignored.
+	ignoring bool
 	// idle is closed while there is no process at all.
 	idle chan struct{}
 	// reaped sums up the processes that have been reaped.
@@ -54,7 +54,7 @@ func (p *processes) Start(path string, argv, env []string, dir string, files []u
 	defer p.mu.Unlock()
 	p.oom.prefer()
 	defer p.oom.reset()
-	if p.deaf {
+	if p.ignoring {
 		if err := handleShared(handlerDefault); err != nil {
 			return 0, nil, err
 		}
@@ -76,15 +76,15 @@ func (p *processes) Start(path string, argv, env []string, dir string, files []u
 
 // Protect keeps programs, which run as the same user, away from this process:
 // not dumpable means that they can neither trace it nor open what lies below
-// /proc/1 (prctl(2), PR_SET_DUMPABLE), and it hears no signals of theirs.
+// /proc/1 (prctl(2), PR_SET_DUMPABLE), and it ignores their signals.
 func (p *processes) Protect() error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if err := unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0); err != nil {
 		return fmt.Errorf("protecting the runner: %w", err)
 	}
-	p.deaf = true
-	return deafen()
+	p.ignoring = true
+	return ignoreSignals()
 }
 
 // busy notes, with mu held, that there is a process.

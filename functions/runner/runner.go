@@ -38,7 +38,8 @@ type Config struct {
 	Warm []string
 	// Imports are the modules that a warm Python has imported.
 	Imports []string
-	// Token must be shown by whoever brings the run, unless it is empty.
+	// Token is what a connection must show before it may bring the run, unless
+	// it is empty.
 	Token string
 	// Env is the environment of every program.
 	Env map[string]string
@@ -55,7 +56,7 @@ type Runner struct {
 	warm      map[string]*interpreter
 	program   *interpreter // once there is a run
 	admission admission
-	reserve   reserve
+	reserve   memoryReserve
 	memory    *memoryEvents
 	// oomBefore is how many processes were killed for memory before the run.
 	oomBefore int64
@@ -73,11 +74,11 @@ func New(config Config) (*Runner, error) {
 		// how it ended; nothing outside the sandbox is at risk.
 		slog.Warn("Programs can end the runner of this sandbox", "error", err)
 	}
-	spare, err := newReserve()
+	reserve, err := newMemoryReserve()
 	if err != nil {
 		return nil, err
 	}
-	r := &Runner{config: config, admission: admission{token: config.Token}, procs: newProcesses(), warm: map[string]*interpreter{}, reserve: spare, memory: openMemoryEvents(config.CgroupRoot)}
+	r := &Runner{config: config, admission: admission{token: config.Token}, procs: newProcesses(), warm: map[string]*interpreter{}, reserve: reserve, memory: openMemoryEvents(config.CgroupRoot)}
 	for _, name := range config.Warm {
 		lang, ok := language.Find(name)
 		if !ok {
@@ -96,17 +97,17 @@ func New(config Config) (*Runner, error) {
 		}
 		r.warm[name] = in
 	}
-	if err := r.rehearse(); err != nil {
+	if err := r.warmUp(); err != nil {
 		return nil, err
 	}
 	return r, r.procs.Protect()
 }
 
-// rehearse does what a run does after the program's end, which is on the way
-// of the answer, so that it is quick when it comes to it.
-func (r *Runner) rehearse() error {
-	if err := wire.Rehearse(); err != nil {
-		return fmt.Errorf("rehearsing a run: %w", err)
+// warmUp does once what a run does after the program's end: the caller waits for
+// that, and the first time takes longest.
+func (r *Runner) warmUp() error {
+	if err := wire.WarmUp(); err != nil {
+		return fmt.Errorf("warming the protocol up: %w", err)
 	}
 	r.oomBefore = r.memory.oomKills()
 	known, err := artifact.Take(r.config.WorkDir)
@@ -138,12 +139,12 @@ var ErrNoRun = errors.New("no run")
 // Serve carries out the run that comes over conn, whose other end made the
 // sandbox, and returns when it is over and reported. The error wraps ErrNoRun
 // while the sandbox is still good.
-func (r *Runner) Serve(conn net.Conn) error { return r.serve(conn, patience{}) }
+func (r *Runner) Serve(conn net.Conn) error { return r.serve(conn, timeouts{}) }
 
 // serve carries out the run that comes over conn, if it is the sandbox's one.
-func (r *Runner) serve(conn net.Conn, p patience) error {
+func (r *Runner) serve(conn net.Conn, limits timeouts) error {
 	server := wire.NewServer(conn)
-	run, err := r.admission.admit(conn, server, p)
+	run, err := r.admission.admit(conn, server, limits)
 	if err != nil {
 		return err
 	}
@@ -199,7 +200,7 @@ func (r *Runner) execute(ctx context.Context, s *wire.Server, run wire.Run, rece
 	if err != nil {
 		return wire.Outcome{}, err
 	}
-	shed(&run)
+	dropInput(&run)
 	in, err := r.begin(lang, run)
 	if err != nil {
 		return wire.Outcome{}, err
@@ -257,9 +258,9 @@ func (r *Runner) prepare(lang language.Language, run wire.Run) (artifact.Invento
 	return artifact.Take(r.config.WorkDir)
 }
 
-// shed gives back the memory of what has been written to files: it is taken
+// dropInput gives back the memory of what has been written to files: it is taken
 // from the program's.
-func shed(run *wire.Run) {
+func dropInput(run *wire.Run) {
 	const worthwhile = 1 << 20 // bytes
 	size := len(run.Code) + len(run.Stdin)
 	for _, f := range run.Files {
@@ -280,8 +281,9 @@ func create(root *os.Root, path string, content []byte) error {
 	return errors.Join(err, f.Close())
 }
 
-// dismiss ends the waiting interpreters but keep: the program is to be alone.
-func (r *Runner) dismiss(keep *interpreter) {
+// killIdleInterpreters kills the waiting interpreters except keep, so that the
+// program is alone.
+func (r *Runner) killIdleInterpreters(keep *interpreter) {
 	for name, in := range r.warm {
 		if in != keep {
 			_ = unix.Kill(in.pid, unix.SIGKILL)
@@ -299,7 +301,7 @@ func (r *Runner) begin(lang language.Language, run wire.Run) (*interpreter, erro
 	env := maps.Clone(r.config.Env)
 	maps.Copy(env, run.Env)
 	if in := r.warm[lang.Name]; in != nil && lang.TakesWarm(run.Env) {
-		r.dismiss(in)
+		r.killIdleInterpreters(in)
 		delete(r.warm, lang.Name)
 		if err := in.handOver(run.Args, env); err != nil {
 			in.close()
@@ -307,7 +309,7 @@ func (r *Runner) begin(lang language.Language, run wire.Run) (*interpreter, erro
 		}
 		return in, nil
 	}
-	r.dismiss(nil)
+	r.killIdleInterpreters(nil)
 	in, err := startCold(r.procs, lang, run.Args, environ(env), r.config.WorkDir)
 	if err != nil {
 		var path *fs.PathError

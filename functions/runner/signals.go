@@ -22,13 +22,13 @@ const (
 	lastShared  = unix.Signal(34)
 )
 
-// deafen has the kernel ignore the signals that the Go runtime has taken but
+// ignoreSignals has the kernel ignore the signals that the Go runtime has taken but
 // does not need. Programs run as the same user and can send them: a flood of
 // them, and those that look like a fault of the runner's own, which can be
 // forged (rt_sigqueueinfo(2)), would end it. Leaving them to their default
 // would not do, although a namespace's first process is safe from it: not
 // while one of its threads blocks signals.
-func deafen() error {
+func ignoreSignals() error {
 	for n := unix.Signal(1); n <= lastSignal; n++ {
 		switch n {
 		case unix.SIGKILL, unix.SIGSTOP: // nobody can change these

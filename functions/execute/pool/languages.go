@@ -14,7 +14,7 @@ import (
 // Alias is an alias that more than one language claims.
 type Alias struct {
 	Name string
-	// Owner is the language that it stands for, Other one that it does not.
+	// Owner is the language that it stands for, Other another claimant.
 	Owner, Other string
 }
 
@@ -30,8 +30,8 @@ func (a Alias) String() string {
 //   - A language's name is never another one's alias.
 //   - An offered language of the sandbox image has the aliases of package
 //     language, whatever pools say: callers rely on them.
-//   - Of the others, what two languages claim is that one's whose name comes
-//     first.
+//   - Any other alias that two languages claim stands for the language whose
+//     name sorts first.
 //
 // The conflicts are the aliases that pools claim in vain.
 func MergeLanguages(described []execution.Language) (merged []execution.Language, conflicts []Alias) {

@@ -4,7 +4,7 @@
 //
 //	PREHEAT_RUNNER_WARM     languages to start ahead, separated by commas
 //	PREHEAT_RUNNER_IMPORTS  modules that a warm Python imports
-//	PREHEAT_RUNNER_TOKEN    token that whoever brings the run must show
+//	PREHEAT_RUNNER_TOKEN    token that a connection must show before it brings the run
 //	PREHEAT_RUNNER_FD       descriptor of a connected socket to serve
 //	PREHEAT_RUNNER_LISTEN   TCP address to serve, if there is no such socket
 //	PREHEAT_RUNNER_PROBE    TCP address where HTTP probes are answered, if any
@@ -84,8 +84,8 @@ func run() error {
 }
 
 // environment splits the environment into the runner's settings, without
-// their prefix, and what programs get. Where the API server is, which the
-// kubelet tells every container, is no business of theirs.
+// their prefix, and what programs get: without the API server's address, which
+// the kubelet gives to every container.
 func environment() (set, env map[string]string) {
 	set, env = map[string]string{}, map[string]string{}
 	for _, entry := range os.Environ() {

@@ -7,14 +7,15 @@ import (
 	"time"
 )
 
-// probePatience is how long a probe may take to ask.
-const probePatience = time.Second
+// probeTimeout bounds how long a probe may take to send its request.
+const probeTimeout = time.Second
 
-// warmAnswer is all that a probe wants to know.
+// warmAnswer is the answer to every probe.
 const warmAnswer = "HTTP/1.1 200 OK\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
 
 // answerProbes answers HTTP requests at address from when the sandbox is warm.
-// One that comes earlier waits: the kubelet knows at once, and no probe fails.
+// An earlier one waits for that: so the kubelet learns of it at once, and no probe
+// fails.
 func answerProbes(address string, warm <-chan struct{}) error {
 	l, err := net.Listen("tcp", address)
 	if err != nil {
@@ -37,7 +38,7 @@ func answerProbes(address string, warm <-chan struct{}) error {
 // left unread would reset the connection before the answer is.
 func answerProbe(conn net.Conn) {
 	defer func() { _ = conn.Close() }()
-	_ = conn.SetDeadline(time.Now().Add(probePatience))
+	_ = conn.SetDeadline(time.Now().Add(probeTimeout))
 	request := make([]byte, 2<<10)
 	if _, err := conn.Read(request); err != nil {
 		return

@@ -1,6 +1,5 @@
 // Package oom reads what the kernel says of processes that it killed for
-// memory. The runner reads it inside a sandbox, whoever holds the sandbox
-// outside.
+// memory. The runner reads it inside a sandbox, the pool outside.
 package oom
 
 import (

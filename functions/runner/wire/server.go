@@ -18,7 +18,8 @@ import (
 type Server struct {
 	in     *bufio.Reader
 	frames frameReader
-	// run is the length of the run that is to be read, if its head has been.
+	// run is the length of the run's payload, once hasRun says that its head
+	// has been read.
 	run    int
 	hasRun bool
 
@@ -34,7 +35,7 @@ func NewServer(conn io.ReadWriter) *Server {
 }
 
 // Hello reads what the connection begins with. It reads no more than a hello is
-// long. The error is a *Failure when the hello asks for what nobody speaks.
+// long. The error is a *Failure when the runner does not speak its version or role.
 func (s *Server) Hello() (Hello, error) {
 	t, n, err := s.frames.head()
 	switch {

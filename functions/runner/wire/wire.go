@@ -12,9 +12,9 @@
 // them, and accepts the run before it reads it. A cancel frame and the end of
 // the connection both make it kill everything and end. Results and artifacts
 // are items: their content follows in pieces, among which output may come, so
-// that the runner never holds more than a piece: it lives on what memory the
-// program has left. Execute in turn takes no more than the run's limits allow,
-// in case that a runner is no longer itself.
+// that the runner never holds more than a piece: the program may have left it
+// little memory. Execute in turn accepts no more than the run's limits allow,
+// since a program may have taken its runner over.
 //
 // Version 1 has no hello: ready is empty, and the token is the first field of
 // the run. Both ends speak it with an end that is older.
@@ -27,7 +27,7 @@ import (
 )
 
 // Version is the newest version of the protocol, oldest the oldest one that
-// is spoken.
+// both ends still understand.
 const (
 	Version = 2
 	oldest  = 1

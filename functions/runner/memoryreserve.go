@@ -10,32 +10,32 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// reserveSize is more than what the end of a run takes: the pieces on their
+// memoryReserveSize is more than what the end of a run takes: the pieces on their
 // way, and the names of the files in the working directory.
-const reserveSize = 4 << 20 // bytes
+const memoryReserveSize = 4 << 20 // bytes
 
-// reserve is memory that is the runner's from the start. A program can leave
+// memoryReserve is memory that is the runner's from the start. A program can leave
 // the sandbox full: files in its tmpfs mounts count as memory and outlive it.
 // The runner then frees this, so that it can still report the end. It is of
 // huge pages where there are any: to free a thousand small ones takes most of
 // a millisecond, on the way of every answer.
-type reserve []byte
+type memoryReserve []byte
 
 const hugePage = 2 << 20 // bytes; where it is another size, small pages do
 
-// reserveThreads is more than the goroutines that can be in system calls at
+// spareThreads is more than the goroutines that can be in system calls at
 // once: one for each pipe, the connection, the reaper, signals and the run.
-const reserveThreads = 16
+const spareThreads = 16
 
-func newReserve() (reserve, error) {
+func newMemoryReserve() (memoryReserve, error) {
 	startThreads()
-	r, err := unix.Mmap(-1, 0, reserveSize+hugePage, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANONYMOUS)
+	r, err := unix.Mmap(-1, 0, memoryReserveSize+hugePage, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANONYMOUS)
 	if err != nil {
 		return nil, fmt.Errorf("reserving memory: %w", err)
 	}
 	// The range has a page to spare, so that whole ones fit at their boundary.
 	at := uintptr(unsafe.Pointer(unsafe.SliceData(r)))
-	used := r[(hugePage-at%hugePage)%hugePage:][:reserveSize]
+	used := r[(hugePage-at%hugePage)%hugePage:][:memoryReserveSize]
 	_ = unix.Madvise(used, unix.MADV_HUGEPAGE)
 	for i := 0; i < len(used); i += os.Getpagesize() {
 		used[i] = 1
@@ -43,7 +43,7 @@ func newReserve() (reserve, error) {
 	return r, nil
 }
 
-func (r *reserve) free() {
+func (r *memoryReserve) free() {
 	if *r != nil {
 		_ = unix.Munmap(*r)
 		*r = nil
@@ -57,7 +57,7 @@ func (r *reserve) free() {
 func startThreads() {
 	var started, ended sync.WaitGroup
 	release := make(chan struct{})
-	for range reserveThreads {
+	for range spareThreads {
 		started.Add(1)
 		ended.Go(func() {
 			// A locked goroutine has a thread to itself, also while it waits.

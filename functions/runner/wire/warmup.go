@@ -6,10 +6,10 @@ import (
 	"github.com/preheat-dev/preheat/api/execution"
 )
 
-// Rehearse takes a run and reports an outcome to nobody. A process that does
-// so once needs less time when it counts: its code is in memory then, and
-// encoding/json knows the types.
-func Rehearse() error {
+// WarmUp reads a run and writes an outcome in memory. A process that calls it
+// once needs less time for its run: the code is in memory then, and encoding/json
+// knows the types.
+func WarmUp() error {
 	var b bytes.Buffer
 	run := Run{Code: []byte("1"), Env: map[string]string{"NAME": "value"}}
 	if err := writeJSON(&b, frameHello, Hello{Version: Version, Token: "token", Role: RoleRun}); err != nil {
