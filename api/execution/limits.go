@@ -1,6 +1,9 @@
 package execution
 
-import "math"
+import (
+	"math"
+	"time"
+)
 
 // ServerLimits is what a server allows, as GET /v1/limits shows it. Sizes are
 // in bytes.
@@ -40,6 +43,11 @@ func DefaultLimits() ServerLimits {
 		Artifacts: 20, ArtifactBytes: 16 * mib, Results: 50, ResultBytes: 16 * mib,
 		QueueSeconds: 10, EventQueueSeconds: 120, CPUs: 1, Processes: 128,
 	}
+}
+
+// Longest is the most that a request may wait for a sandbox and its program run.
+func (s ServerLimits) Longest() time.Duration {
+	return time.Duration((s.QueueSeconds + s.Maximum.TimeoutSeconds) * float64(time.Second))
 }
 
 // minMemory is the least memory in which the interpreters start, in bytes.

@@ -84,7 +84,8 @@ type relayed struct {
 // relay sends r to t and answers f with what comes back.
 func (c *Chat) relay(f *fiber.Ctx, t *target, r relayed) error {
 	seen := c.metrics.begin(t.source)
-	w := newWatchdog(server.Context(f), c.config.LLM.FirstByteTimeout)
+	w := newWatchdog(server.Context(f))
+	w.expect(c.config.LLM.FirstByteTimeout)
 	res, err := c.ask(w.ctx, f, t, r)
 	if err != nil {
 		defer w.stop()

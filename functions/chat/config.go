@@ -20,7 +20,8 @@ type Config struct {
 	ChatURL string
 	// ExecuteURL is where execute takes events.
 	ExecuteURL string `envDefault:"http://127.0.0.1:8081"`
-	// ExecuteTimeout bounds one execution as chat sees it, waiting included.
+	// ExecuteTimeout bounds the wait for execute's answer beyond the time that
+	// execute's own limits allow a program and its wait for a sandbox.
 	ExecuteTimeout time.Duration `envDefault:"10m"`
 	// EventSource is the source attribute of the events sent to execute.
 	EventSource string `envDefault:"/preheat/chat"`

@@ -44,8 +44,8 @@ func (c *Chat) forwardExecute(f *fiber.Ctx) error {
 		return problem
 	}
 	stream := server.WantsEvents(f)
-	w := newWatchdog(server.Context(f), c.config.ExecuteTimeout)
-	res, err := c.request(w.ctx, f, body, stream)
+	w := newWatchdog(server.Context(f))
+	res, err := c.awaitExecution(w, func() (*http.Response, error) { return c.request(w.ctx, f, body, stream) })
 	if err != nil {
 		defer w.stop()
 		return c.notExecuted(f, w.explain(err))

@@ -124,10 +124,22 @@ func TestExecuteRefusals(t *testing.T) {
 		}
 	}
 	t.Run("silent", func(t *testing.T) {
-		f := withExecute(t, func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() },
-			func(c *chat.Config) { c.ExecuteTimeout = 50 * time.Millisecond })
-		if got := f.execute(t); got.status != 504 {
-			t.Errorf("got %+v", got)
+		for name, limits := range map[string]string{"whose limits are known": `{"queue_seconds":0.01,"maximum":{"timeout_seconds":0.01}}`, "whose limits are not": ""} {
+			t.Run(name, func(t *testing.T) {
+				f := withExecute(t, func(w http.ResponseWriter, r *http.Request) {
+					switch {
+					case r.URL.Path != "/v1/limits":
+						<-r.Context().Done()
+					case limits == "":
+						w.WriteHeader(http.StatusServiceUnavailable)
+					default:
+						_, _ = io.WriteString(w, limits)
+					}
+				}, func(c *chat.Config) { c.ExecuteTimeout = 50 * time.Millisecond })
+				if got := f.execute(t); got.status != 504 {
+					t.Errorf("got %+v", got)
+				}
+			})
 		}
 	})
 	t.Run("unreachable", func(t *testing.T) {
@@ -141,6 +153,42 @@ func TestExecuteRefusals(t *testing.T) {
 			t.Errorf("got %+v", got)
 		}
 	})
+}
+
+// TestExecutionAsLongAsExecuteAllows answers after the time that chat itself
+// allows: once chat has read, at the second try, that execute allows more.
+func TestExecutionAsLongAsExecuteAllows(t *testing.T) {
+	limits := execution.DefaultLimits()
+	limits.Maximum.TimeoutSeconds = 1e6
+	for _, through := range []string{"execute", "another chat"} {
+		t.Run(through, func(t *testing.T) {
+			tries, read := 0, make(chan struct{})
+			f := withExecute(t, func(w http.ResponseWriter, r *http.Request) {
+				if r.URL.Path != "/v1/limits" {
+					select {
+					case <-read:
+					case <-r.Context().Done():
+					}
+					completed(w, `{"stdout":"1\n"}`)
+					return
+				}
+				if tries++; tries == 1 {
+					w.WriteHeader(http.StatusServiceUnavailable)
+					return
+				}
+				_ = json.NewEncoder(w).Encode(limits)
+				close(read)
+			}, func(c *chat.Config) {
+				c.ExecuteTimeout = 50 * time.Millisecond
+				if through != "execute" {
+					c.ChatURL, c.ExecuteURL = c.ExecuteURL, "http://127.0.0.1:1"
+				}
+			})
+			if got := f.execute(t); got.status != 200 || got.body != `{"stdout":"1\n"}` {
+				t.Errorf("got %+v", got)
+			}
+		})
+	}
 }
 
 // TestLargestResult sends the result of a program that wrote control characters

@@ -30,16 +30,19 @@ func (c *Chat) passOn(f *fiber.Ctx) error {
 		return execution.NewProblem(execution.ProblemNotFound, "There is nothing at this path.")
 	}
 	talk := strings.HasPrefix(f.Path(), "/v1/chat/completions")
-	first := c.config.ExecuteTimeout
-	if talk {
-		first = c.config.LLM.FirstByteTimeout
-	}
 	request, err := server.Body(f)
 	if err != nil {
 		return err
 	}
-	w := newWatchdog(server.Context(f), first)
-	res, err := c.askChat(w.ctx, f, request)
+	w := newWatchdog(server.Context(f))
+	ask := func() (*http.Response, error) { return c.askChat(w.ctx, f, request) }
+	var res *http.Response
+	if talk {
+		w.expect(c.config.LLM.FirstByteTimeout)
+		res, err = ask()
+	} else {
+		res, err = c.awaitExecution(w, ask)
+	}
 	if err != nil {
 		defer w.stop()
 		return c.notPassedOn(f, talk, w.explain(err))

@@ -25,7 +25,8 @@ const (
 // forwardRead passes a read-only resource of execute on, as JSON or, when
 // asked, as a stream of events.
 func (c *Chat) forwardRead(f *fiber.Ctx) error {
-	w := newWatchdog(server.Context(f), readTimeout)
+	w := newWatchdog(server.Context(f))
+	w.expect(readTimeout)
 	req, err := http.NewRequestWithContext(w.ctx, http.MethodGet, strings.TrimSuffix(c.config.ExecuteURL, "/")+f.Path(), nil)
 	if err != nil {
 		w.stop()

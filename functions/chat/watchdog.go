@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"math"
 	"net"
 	"time"
 )
@@ -19,10 +20,15 @@ type watchdog struct {
 	timer  *time.Timer
 }
 
-func newWatchdog(parent context.Context, first time.Duration) *watchdog {
+// newWatchdog returns a watchdog that ends with parent, and not before expect or
+// reader has set a time.
+func newWatchdog(parent context.Context) *watchdog {
 	ctx, cancel := context.WithCancelCause(parent)
-	return &watchdog{ctx: ctx, cancel: cancel, timer: time.AfterFunc(first, func() { cancel(errTimeout) })}
+	return &watchdog{ctx: ctx, cancel: cancel, timer: time.AfterFunc(math.MaxInt64, func() { cancel(errTimeout) })}
 }
+
+// expect wants to hear of the server within d.
+func (w *watchdog) expect(d time.Duration) { w.timer.Reset(d) }
 
 // stop ends the call.
 func (w *watchdog) stop() {
