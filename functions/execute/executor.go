@@ -72,7 +72,7 @@ type Event struct {
 }
 
 // ExecuteEvent is Execute for an event that may be delivered again. The error
-// is pool.ErrDelivered when another delivery has begun it. Its program must
+// is ErrDelivered when another delivery has begun it. Its program must
 // not run twice: where the memory for its result is used up while it runs, it
 // goes on, and the result says what it lacks.
 func (e *Executor) ExecuteEvent(ctx context.Context, id string, event Event, p *execution.Program) (*execution.Result, error) {
@@ -109,7 +109,7 @@ func (e *Executor) measure(ctx context.Context, r request, sink Sink) (*executio
 	if span.SetAttributes(attribute.String("preheat.status", string(result.Status))); err != nil {
 		span.SetStatus(codes.Error, err.Error())
 	}
-	if !errors.Is(err, pool.ErrDelivered) {
+	if !errors.Is(err, ErrDelivered) {
 		e.report(r.id, r.program, result, err)
 	}
 	return result, err
@@ -185,7 +185,7 @@ func (e *Executor) claim(ctx context.Context, want pool.Claim, queue time.Durati
 	if err == nil {
 		return sandbox, nil
 	}
-	if errors.Is(err, pool.ErrDelivered) {
+	if errors.Is(err, ErrDelivered) {
 		return nil, err
 	}
 	if ctx.Err() != nil {

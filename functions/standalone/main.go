@@ -21,9 +21,10 @@ import (
 	"github.com/preheat-dev/preheat/functions/chat"
 	"github.com/preheat-dev/preheat/functions/execute"
 	"github.com/preheat-dev/preheat/functions/execute/audit"
+	"github.com/preheat-dev/preheat/functions/execute/cloudevent"
+	"github.com/preheat-dev/preheat/functions/execute/httpapi"
 	"github.com/preheat-dev/preheat/functions/execute/pool/local"
 	"github.com/preheat-dev/preheat/functions/execute/pool/runc"
-	"github.com/preheat-dev/preheat/functions/execute/transport"
 	"github.com/preheat-dev/preheat/internal/budget"
 	"github.com/preheat-dev/preheat/internal/server"
 	"github.com/preheat-dev/preheat/internal/telemetry"
@@ -83,21 +84,21 @@ func run() (err error) {
 		return err
 	}
 	defer closeSink(context.WithoutCancel(ctx))
-	events := transport.New(transport.Options{
-		Executor: executor, Pool: pool, Gatherer: metrics, EventSource: "/preheat/execute", Sink: sink,
-	})
+	api := httpapi.New(executor, pool, metrics)
+	events := cloudevent.New(cloudevent.Options{Executor: executor, API: api, Source: "/preheat/execute", Sink: sink})
 	talk, err := newChat(talkConfig, s, listener.Addr(), metrics, log)
 	if err != nil {
 		return err
 	}
 	web, err := server.New(server.Config{
-		Logger: log, BodyLimit: max(maxBody, transport.MaxBody(executor.Limits())), Budget: memory, Grace: s.ShutdownGrace, AllowedHosts: hosts(s, listener.Addr()), AllowedOrigins: s.AllowedOrigins,
+		Logger: log, BodyLimit: max(maxBody, cloudevent.MaxBody(executor.Limits())), Budget: memory, Grace: s.ShutdownGrace, AllowedHosts: hosts(s, listener.Addr()), AllowedOrigins: s.AllowedOrigins,
 		Quiet: []string{"/healthz", "/readyz", "/metrics"},
 	})
 	if err != nil {
 		return err
 	}
 	server.Documents(web.App())
+	api.Register(web.App())
 	events.Register(web.App())
 	talk.Register(web.App())
 
@@ -111,7 +112,7 @@ func run() (err error) {
 	})
 	log.Info("Preheat is here", "url", "http://"+listener.Addr().String())
 	err = web.Serve(ctx, listener)
-	events.Wait()
+	api.Wait()
 	return err
 }
 

@@ -20,12 +20,12 @@ import (
 	"time"
 
 	"github.com/cenkalti/backoff/v5"
-	cloudevent "github.com/cloudevents/sdk-go/v2/event"
+	ce "github.com/cloudevents/sdk-go/v2/event"
 	cehttp "github.com/cloudevents/sdk-go/v2/protocol/http"
 	"github.com/prometheus/client_golang/prometheus"
 
-	"github.com/preheat-dev/preheat/functions/execute/ceheader"
-	"github.com/preheat-dev/preheat/functions/execute/transport"
+	"github.com/preheat-dev/preheat/functions/execute/cloudevent"
+	"github.com/preheat-dev/preheat/functions/execute/cloudevent/ceheader"
 )
 
 const (
@@ -47,7 +47,7 @@ const (
 // FromEnv starts to send to the sink that the environment names as Knative does:
 // K_SINK, K_CE_OVERRIDES and K_CA_CERTS (knative.dev/eventing, SinkBinding).
 // Without one the sink is nil. The function closes it.
-func FromEnv(r prometheus.Registerer, log *slog.Logger) (transport.Sink, func(context.Context), error) {
+func FromEnv(r prometheus.Registerer, log *slog.Logger) (cloudevent.Sink, func(context.Context), error) {
 	c := Config{URL: os.Getenv("K_SINK"), Overrides: os.Getenv("K_CE_OVERRIDES"), CACerts: os.Getenv("K_CA_CERTS")}
 	if c.URL == "" {
 		return nil, func(context.Context) {}, nil
@@ -82,7 +82,7 @@ type Sink struct {
 	mu     sync.Mutex
 	bytes  int
 	closed bool
-	queue  chan *cloudevent.Event
+	queue  chan *ce.Event
 
 	ctx     context.Context // ends when what is queued is given up
 	cancel  context.CancelFunc
@@ -108,12 +108,12 @@ func New(c Config, r prometheus.Registerer, log *slog.Logger) (*Sink, error) {
 		return nil, err
 	}
 	s := &Sink{
-		url: c.URL, extensions: overrides.Extensions, client: client, log: log, queue: make(chan *cloudevent.Event, maxQueued),
+		url: c.URL, extensions: overrides.Extensions, client: client, log: log, queue: make(chan *ce.Event, maxQueued),
 		events: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "preheat_audit_events_total", Help: "Completed events for the sink: sent, failed, or dropped at a full queue.",
 		}, []string{"result"}),
 	}
-	probe := cloudevent.New()
+	probe := ce.New()
 	for name, value := range s.extensions {
 		probe.SetExtension(name, value)
 	}
@@ -145,7 +145,7 @@ func newClient(caCerts string) (*http.Client, error) {
 
 // Send queues e, whose data must not change any more. Events may arrive in
 // another order.
-func (s *Sink) Send(e *cloudevent.Event) {
+func (s *Sink) Send(e *ce.Event) {
 	queued := *e
 	queued.Context = e.Context.Clone()
 	for name, value := range s.extensions {
@@ -200,7 +200,7 @@ func (s *Sink) run() {
 }
 
 // deliver sends one event, several times if that may help.
-func (s *Sink) deliver(e *cloudevent.Event) error {
+func (s *Sink) deliver(e *ce.Event) error {
 	pauses := &backoff.ExponentialBackOff{
 		InitialInterval: firstPause, Multiplier: 4, RandomizationFactor: 0.5, MaxInterval: tryTimeout,
 	}
@@ -215,7 +215,7 @@ func (s *Sink) deliver(e *cloudevent.Event) error {
 }
 
 // post sends an event once, and reports whether to send it again.
-func (s *Sink) post(e *cloudevent.Event) (again bool, err error) {
+func (s *Sink) post(e *ce.Event) (again bool, err error) {
 	req, err := cehttp.NewHTTPRequestFromEvent(s.ctx, s.url, *e)
 	if err != nil {
 		return false, fmt.Errorf("encode the event: %w", err)

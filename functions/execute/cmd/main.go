@@ -21,8 +21,9 @@ import (
 
 	"github.com/preheat-dev/preheat/functions/execute"
 	"github.com/preheat-dev/preheat/functions/execute/audit"
+	"github.com/preheat-dev/preheat/functions/execute/cloudevent"
+	"github.com/preheat-dev/preheat/functions/execute/httpapi"
 	"github.com/preheat-dev/preheat/functions/execute/pool/kube"
-	"github.com/preheat-dev/preheat/functions/execute/transport"
 	"github.com/preheat-dev/preheat/internal/budget"
 	"github.com/preheat-dev/preheat/internal/environment"
 	"github.com/preheat-dev/preheat/internal/server"
@@ -96,18 +97,19 @@ func serve(ctx context.Context, s settings, log *slog.Logger) (err error) {
 		return err
 	}
 	defer closeSink(context.WithoutCancel(ctx))
-	events := transport.New(transport.Options{
-		Executor: executor, Pool: pool, Gatherer: metrics, EventSource: s.EventSource,
-		Record: pool, EventBytes: s.EventBytes, Sink: sink,
+	api := httpapi.New(executor, pool, metrics)
+	events := cloudevent.New(cloudevent.Options{
+		Executor: executor, API: api, Source: s.EventSource, Record: pool, EventBytes: s.EventBytes, Sink: sink,
 	})
 	web, err := server.New(server.Config{
-		Logger: log, BodyLimit: transport.MaxBody(executor.Limits()), Budget: memory, Grace: s.ShutdownGrace, AllowedHosts: s.AllowedHosts, AllowedOrigins: s.AllowedOrigins,
+		Logger: log, BodyLimit: cloudevent.MaxBody(executor.Limits()), Budget: memory, Grace: s.ShutdownGrace, AllowedHosts: s.AllowedHosts, AllowedOrigins: s.AllowedOrigins,
 		Quiet: []string{"/healthz", "/readyz", "/metrics"},
 	})
 	if err != nil {
 		return err
 	}
-	events.RegisterExecute(web.App())
+	api.RegisterExecute(web.App())
+	api.Register(web.App())
 	server.Documents(web.App())
 	events.Register(web.App())
 
@@ -118,7 +120,7 @@ func serve(ctx context.Context, s settings, log *slog.Logger) (err error) {
 	}
 	log.Info("serving", "address", listener.Addr().String(), "namespace", s.Namespace)
 	err = web.Serve(ctx, listener)
-	events.Wait()
+	api.Wait()
 	return err
 }
 

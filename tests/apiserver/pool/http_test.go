@@ -17,8 +17,9 @@ import (
 
 	"github.com/preheat-dev/preheat/api/execution"
 	"github.com/preheat-dev/preheat/functions/execute"
+	"github.com/preheat-dev/preheat/functions/execute/cloudevent"
+	"github.com/preheat-dev/preheat/functions/execute/httpapi"
 	"github.com/preheat-dev/preheat/functions/execute/pool/kube"
-	"github.com/preheat-dev/preheat/functions/execute/transport"
 	"github.com/preheat-dev/preheat/internal/server"
 )
 
@@ -27,15 +28,17 @@ import (
 func service(t *testing.T, p *kube.Pool) string {
 	t.Helper()
 	registry, log := prometheus.NewRegistry(), slog.New(slog.DiscardHandler)
-	events := transport.New(transport.Options{
-		Executor: execute.New(p, execution.DefaultLimits(), execute.NewMetrics(registry), log), Pool: p, Gatherer: registry,
-		EventSource: "/preheat/execute", Record: p, EventBytes: 1_000_000,
+	executor := execute.New(p, execution.DefaultLimits(), execute.NewMetrics(registry), log)
+	api := httpapi.New(executor, p, registry)
+	events := cloudevent.New(cloudevent.Options{
+		Executor: executor, API: api, Source: "/preheat/execute", Record: p, EventBytes: 1_000_000,
 	})
 	web, err := server.New(server.Config{Logger: log, Grace: 10 * time.Second})
 	if err != nil {
 		t.Fatal(err)
 	}
-	events.RegisterExecute(web.App())
+	api.RegisterExecute(web.App())
+	api.Register(web.App())
 	events.Register(web.App())
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -49,7 +52,7 @@ func service(t *testing.T, p *kube.Pool) string {
 		if err := <-ended; err != nil {
 			t.Errorf("a service ended with %v", err)
 		}
-		events.Wait()
+		api.Wait()
 	})
 	return "http://" + l.Addr().String()
 }

@@ -22,8 +22,9 @@ import (
 	"github.com/preheat-dev/preheat/api/execution"
 	"github.com/preheat-dev/preheat/api/sandbox/v1alpha1"
 	"github.com/preheat-dev/preheat/functions/execute"
+	"github.com/preheat-dev/preheat/functions/execute/cloudevent"
+	"github.com/preheat-dev/preheat/functions/execute/httpapi"
 	"github.com/preheat-dev/preheat/functions/execute/pool"
-	"github.com/preheat-dev/preheat/functions/execute/transport"
 	"github.com/preheat-dev/preheat/internal/server"
 	"github.com/preheat-dev/preheat/tests/cluster/fakenode"
 )
@@ -121,12 +122,14 @@ func serveExecute(t *testing.T, p pool.Pool) string {
 	limits := execution.DefaultLimits()
 	limits.QueueSeconds = 60
 	executor := execute.New(p, limits, execute.NewMetrics(registry), log)
-	events := transport.New(transport.Options{Executor: executor, Pool: p, Gatherer: registry, EventSource: "/test"})
+	api := httpapi.New(executor, p, registry)
+	events := cloudevent.New(cloudevent.Options{Executor: executor, API: api, Source: "/test"})
 	web, err := server.New(server.Config{Logger: log})
 	if err != nil {
 		t.Fatal(err)
 	}
-	events.RegisterExecute(web.App())
+	api.RegisterExecute(web.App())
+	api.Register(web.App())
 	events.Register(web.App())
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -138,7 +141,7 @@ func serveExecute(t *testing.T, p pool.Pool) string {
 		if err := <-done; err != nil {
 			t.Error(err)
 		}
-		events.Wait()
+		api.Wait()
 	})
 	return "http://" + l.Addr().String()
 }

@@ -15,7 +15,7 @@ import (
 	cehttp "github.com/cloudevents/sdk-go/v2/protocol/http"
 
 	"github.com/preheat-dev/preheat/api/execution"
-	"github.com/preheat-dev/preheat/functions/execute/ceheader"
+	"github.com/preheat-dev/preheat/functions/execute/cloudevent/ceheader"
 )
 
 // answered describes the answer to a message, with the attributes of the reply

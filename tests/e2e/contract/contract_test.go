@@ -20,7 +20,8 @@ import (
 
 	"github.com/preheat-dev/preheat/api/execution"
 	"github.com/preheat-dev/preheat/functions/chat"
-	"github.com/preheat-dev/preheat/functions/execute/transport"
+	"github.com/preheat-dev/preheat/functions/execute/cloudevent"
+	"github.com/preheat-dev/preheat/functions/execute/httpapi"
 	"github.com/preheat-dev/preheat/internal/server"
 	"github.com/preheat-dev/preheat/tests/openapi"
 	"github.com/preheat-dev/preheat/tests/product"
@@ -91,9 +92,10 @@ func post(t *testing.T, p *product.Product, status int, path, body string, heade
 // the other way round.
 func TestRoutesAreOperations(t *testing.T) {
 	app := fiber.New()
-	events := transport.New(transport.Options{Gatherer: prometheus.NewRegistry()})
-	events.Register(app)
-	events.RegisterExecute(app)
+	api := httpapi.New(nil, nil, prometheus.NewRegistry())
+	api.Register(app)
+	api.RegisterExecute(app)
+	cloudevent.New(cloudevent.Options{API: api}).Register(app)
 	config, err := chat.ConfigFromEnv()
 	if err != nil {
 		t.Fatal(err)

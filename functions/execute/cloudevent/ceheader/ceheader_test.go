@@ -7,7 +7,7 @@ import (
 	"testing"
 	"unicode/utf8"
 
-	"github.com/preheat-dev/preheat/functions/execute/ceheader"
+	"github.com/preheat-dev/preheat/functions/execute/cloudevent/ceheader"
 )
 
 func TestDecode(t *testing.T) {

@@ -1,4 +1,4 @@
-package transport
+package cloudevent
 
 import (
 	"errors"
@@ -10,7 +10,7 @@ import (
 	"time"
 	"unicode"
 
-	cloudevent "github.com/cloudevents/sdk-go/v2/event"
+	ce "github.com/cloudevents/sdk-go/v2/event"
 	"github.com/cloudevents/sdk-go/v2/types"
 	"github.com/gofiber/fiber/v2"
 
@@ -28,7 +28,7 @@ type received struct {
 
 // readEvent reads the event that c carries. The SDK's reader would not name the
 // attribute that is wrong, and refuses some of what is right.
-func readEvent(c *fiber.Ctx, body []byte, structured bool) (*cloudevent.Event, *execution.Problem) {
+func readEvent(c *fiber.Ctx, body []byte, structured bool) (*ce.Event, *execution.Problem) {
 	read := readBinary
 	if structured {
 		read = func(_ *fiber.Ctx, body []byte) (*received, *execution.Problem) { return readStructured(body) }
@@ -41,7 +41,7 @@ func readEvent(c *fiber.Ctx, body []byte, structured bool) (*cloudevent.Event, *
 		return nil, problem
 	}
 	e := r.event()
-	var invalid cloudevent.ValidationError
+	var invalid ce.ValidationError
 	switch err := e.Validate(); {
 	case errors.As(err, &invalid):
 		return nil, badAttribute(slices.Min(slices.Collect(maps.Keys(invalid))), "It is not as CloudEvents wants it.")
@@ -55,8 +55,8 @@ func readEvent(c *fiber.Ctx, body []byte, structured bool) (*cloudevent.Event, *
 
 // event makes an event of what checkAttributes has found good. What the SDK
 // does not take it tells when it validates the event.
-func (r *received) event() *cloudevent.Event {
-	e := cloudevent.New()
+func (r *received) event() *ce.Event {
+	e := ce.New()
 	for name, value := range r.attributes {
 		switch name {
 		case "specversion":
@@ -106,7 +106,7 @@ const (
 // one that execute can take.
 func checkAttributes(attributes map[string]string) *execution.Problem {
 	switch attributes["specversion"] {
-	case cloudevent.CloudEventsVersionV1:
+	case ce.CloudEventsVersionV1:
 	case "":
 		return badAttribute("specversion", "The attribute is missing.")
 	default:
@@ -134,7 +134,7 @@ func checkAttributes(attributes map[string]string) *execution.Problem {
 			return badAttribute(clip(name), fmt.Sprintf(
 				"An attribute may have %d bytes, and all of them together, with their names, %d.", maxAttribute, maxAttributes))
 		}
-		if !cloudevent.IsExtensionNameValid(name) || name == memberData {
+		if !ce.IsExtensionNameValid(name) || name == memberData {
 			return badAttribute(clip(name), "The name of an attribute has lower-case letters and digits only, and is not data.")
 		}
 		if strings.ContainsFunc(attributes[name], isForbidden) {

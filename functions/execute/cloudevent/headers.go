@@ -1,4 +1,4 @@
-package transport
+package cloudevent
 
 import (
 	"strings"
@@ -6,7 +6,7 @@ import (
 	"github.com/gofiber/fiber/v2"
 
 	"github.com/preheat-dev/preheat/api/execution"
-	"github.com/preheat-dev/preheat/functions/execute/ceheader"
+	"github.com/preheat-dev/preheat/functions/execute/cloudevent/ceheader"
 )
 
 // isEvent reports whether c has an attribute of an event among its headers.

@@ -1,4 +1,4 @@
-package transport
+package cloudevent
 
 import (
 	"encoding/base64"

@@ -1,4 +1,4 @@
-package transport
+package cloudevent
 
 import (
 	"context"
@@ -9,10 +9,11 @@ import (
 	"strings"
 	"testing"
 
-	cloudevent "github.com/cloudevents/sdk-go/v2/event"
+	ce "github.com/cloudevents/sdk-go/v2/event"
 
 	"github.com/preheat-dev/preheat/api/execution"
-	"github.com/preheat-dev/preheat/functions/execute/pool"
+	"github.com/preheat-dev/preheat/functions/execute"
+
 	"github.com/preheat-dev/preheat/internal/budget"
 )
 
@@ -29,9 +30,9 @@ func (s *shelf) Finish(_ context.Context, _ string, answer []byte) error {
 	s.tries = append(s.tries, len(answer))
 	if len(answer) > s.holds {
 		if s.precise {
-			return fmt.Errorf("record: %w", &pool.TooLargeError{Size: len(answer), Max: s.holds})
+			return fmt.Errorf("record: %w", &execute.TooLargeError{Size: len(answer), Max: s.holds})
 		}
-		return fmt.Errorf("record: %w", pool.ErrTooLarge)
+		return fmt.Errorf("record: %w", execute.ErrTooLarge)
 	}
 	s.answer = answer
 	return nil
@@ -39,9 +40,9 @@ func (s *shelf) Finish(_ context.Context, _ string, answer []byte) error {
 
 func (s *shelf) Await(context.Context, string) ([]byte, error) { return s.answer, s.err }
 
-func requested(t *testing.T) *cloudevent.Event {
+func requested(t *testing.T) *ce.Event {
 	t.Helper()
-	e := cloudevent.New()
+	e := ce.New()
 	e.SetID("7")
 	e.SetSource("/test")
 	e.SetType(execution.TypeRequested)
@@ -65,9 +66,9 @@ func decoded(t *testing.T, a *answer) *execution.Result {
 }
 
 // bound returns the answer to an event, of at most limit bytes.
-func bound(ctx context.Context, t *testing.T, tr *Transport, r *execution.Result, limit int) (*answer, *execution.Result) {
+func bound(ctx context.Context, t *testing.T, receiver *Receiver, r *execution.Result, limit int) (*answer, *execution.Result) {
 	t.Helper()
-	a, r, err := tr.bounded(ctx, requested(t), newAnswer(r), r, limit)
+	a, r, err := receiver.bounded(ctx, requested(t), newAnswer(r), r, limit)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -77,11 +78,11 @@ func bound(ctx context.Context, t *testing.T, tr *Transport, r *execution.Result
 // A completed event is no larger than a broker takes, envelope included, and
 // says what was cut.
 func TestBounded(t *testing.T) {
-	tr := &Transport{source: "/preheat"}
+	receiver := &Receiver{source: "/preheat"}
 	const limit = 100_000
 	for size, cut := range map[int]bool{10: false, 90_000: false, 1 << 20: true} {
-		a, _ := bound(t.Context(), t, tr, resultOf(size), limit)
-		e := tr.completed(requested(t), a)
+		a, _ := bound(t.Context(), t, receiver, resultOf(size), limit)
+		e := receiver.completed(requested(t), a)
 		whole, err := e.MarshalJSON()
 		if err != nil {
 			t.Fatal(err)
@@ -94,20 +95,20 @@ func TestBounded(t *testing.T) {
 			t.Errorf("%d bytes of output: %v", size, e)
 		}
 	}
-	if a, _ := bound(t.Context(), t, tr, resultOf(1<<20), 0); decoded(t, a).Truncated.Stdout.Truncated {
+	if a, _ := bound(t.Context(), t, receiver, resultOf(1<<20), 0); decoded(t, a).Truncated.Stdout.Truncated {
 		t.Error("cut without a bound")
 	}
 }
 
 // An event whose program ran is answered whatever memory is left, with less.
 func TestBoundedByTheBudget(t *testing.T) {
-	tr := &Transport{source: "/preheat"}
+	receiver := &Receiver{source: "/preheat"}
 	b := budget.New(100_000)
-	a, _ := bound(budget.With(t.Context(), b.Open()), t, tr, resultOf(1<<20), 0)
+	a, _ := bound(budget.With(t.Context(), b.Open()), t, receiver, resultOf(1<<20), 0)
 	if r := decoded(t, a); len(a.data) > 100_000/encodedCopies || len(a.data) < minEventData || !r.Truncated.Stdout.Truncated {
 		t.Errorf("%d bytes, %+v", len(a.data), r.Truncated.Stdout)
 	}
-	a, _ = bound(budget.With(t.Context(), b.Open()), t, tr, resultOf(1<<20), 0)
+	a, _ = bound(budget.With(t.Context(), b.Open()), t, receiver, resultOf(1<<20), 0)
 	if len(a.data) > 100_000/encodedCopies {
 		t.Errorf("%d bytes without memory", len(a.data))
 	}
@@ -117,16 +118,16 @@ func TestBoundedByTheBudget(t *testing.T) {
 // recorded is what a later delivery gets.
 func TestStoreAnswer(t *testing.T) {
 	s := &shelf{holds: 50_000}
-	tr := &Transport{source: "/preheat", record: s}
-	a, result := bound(t.Context(), t, tr, resultOf(1<<20), 0)
-	tr.storeAnswer(t.Context(), "key", requested(t), a, result)
+	receiver := &Receiver{source: "/preheat", record: s}
+	a, result := bound(t.Context(), t, receiver, resultOf(1<<20), 0)
+	receiver.storeAnswer(t.Context(), "key", requested(t), a, result)
 	if len(s.answer) == 0 || len(s.tries) < 3 {
 		t.Fatalf("tried %v", s.tries)
 	}
 	if whole := decoded(t, a); whole.Truncated.Stdout.Truncated || len(whole.Stdout) != 1<<20/10*10 {
 		t.Errorf("the first delivery's answer has been cut, too: %+v", whole.Truncated.Stdout)
 	}
-	again, err := tr.awaitAnswer(t.Context(), "key")
+	again, err := receiver.awaitAnswer(t.Context(), "key")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -135,13 +136,13 @@ func TestStoreAnswer(t *testing.T) {
 	}
 	// A record that says by how much is tried twice.
 	s = &shelf{holds: 50_000, precise: true}
-	(&Transport{source: "/preheat", record: s}).storeAnswer(t.Context(), "key", requested(t), a, result)
+	(&Receiver{source: "/preheat", record: s}).storeAnswer(t.Context(), "key", requested(t), a, result)
 	if len(s.tries) != 2 || len(s.answer) < 45_000 {
 		t.Errorf("tried %v", s.tries)
 	}
 	// What fits nowhere is given up at the least size.
 	s = &shelf{holds: 10}
-	(&Transport{source: "/preheat", record: s}).storeAnswer(t.Context(), "key", requested(t), a, result)
+	(&Receiver{source: "/preheat", record: s}).storeAnswer(t.Context(), "key", requested(t), a, result)
 	if last := s.tries[len(s.tries)-1]; s.answer != nil || last > 2*minEventData {
 		t.Errorf("tried %v", s.tries)
 	}
@@ -150,10 +151,10 @@ func TestStoreAnswer(t *testing.T) {
 // Each delivery gets its own extensions, whoever had the program run.
 func TestEachDeliveryHasItsExtensions(t *testing.T) {
 	s := &shelf{holds: 50_000}
-	tr := &Transport{source: "/preheat", record: s}
-	a, result := bound(t.Context(), t, tr, resultOf(10), 0)
-	tr.storeAnswer(t.Context(), "key", requested(t), a, result)
-	recorded, err := tr.awaitAnswer(t.Context(), "key")
+	receiver := &Receiver{source: "/preheat", record: s}
+	a, result := bound(t.Context(), t, receiver, resultOf(10), 0)
+	receiver.storeAnswer(t.Context(), "key", requested(t), a, result)
+	recorded, err := receiver.awaitAnswer(t.Context(), "key")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -161,7 +162,7 @@ func TestEachDeliveryHasItsExtensions(t *testing.T) {
 	other.SetExtension("mine", nil)
 	other.SetExtension("yours", "y")
 	for name, a := range map[string]*answer{"remembered": a, "recorded": recorded} {
-		e := tr.completed(other, a)
+		e := receiver.completed(other, a)
 		if x := e.Extensions(); len(x) != 2 || x["yours"] != "y" || x["causationid"] != "7" || e.ID() != a.id {
 			t.Errorf("%s: %v", name, e)
 		}
@@ -175,14 +176,14 @@ func TestAwaitAnswer(t *testing.T) {
 		status int // of a problem, 0 for another error
 		none   bool
 	}{
-		"interrupted":     {shelf{err: fmt.Errorf("x: %w", pool.ErrInterrupted)}, http.StatusGone, false},
-		"no longer kept":  {shelf{err: fmt.Errorf("x: %w", pool.ErrAnswerDropped)}, http.StatusGone, false},
-		"cannot be read":  {shelf{err: fmt.Errorf("x: %w", pool.ErrClosed)}, http.StatusServiceUnavailable, false},
+		"interrupted":     {shelf{err: fmt.Errorf("x: %w", execute.ErrInterrupted)}, http.StatusGone, false},
+		"no longer kept":  {shelf{err: fmt.Errorf("x: %w", execute.ErrAnswerDropped)}, http.StatusGone, false},
+		"cannot be read":  {shelf{err: fmt.Errorf("x: %w", execute.ErrUnavailable)}, http.StatusServiceUnavailable, false},
 		"any other error": {shelf{err: broken}, 0, false},
 		"no event":        {shelf{answer: []byte("{")}, 0, false},
 		"nothing yet":     {shelf{}, 0, true},
 	} {
-		a, err := (&Transport{record: &test.shelf}).awaitAnswer(t.Context(), "key")
+		a, err := (&Receiver{record: &test.shelf}).awaitAnswer(t.Context(), "key")
 		var p *execution.Problem
 		switch {
 		case a != nil || (err == nil) != test.none:

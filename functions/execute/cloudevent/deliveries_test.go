@@ -1,4 +1,4 @@
-package transport
+package cloudevent
 
 import (
 	"context"
@@ -11,7 +11,7 @@ import (
 	"sync/atomic"
 	"testing"
 
-	cloudevent "github.com/cloudevents/sdk-go/v2/event"
+	ce "github.com/cloudevents/sdk-go/v2/event"
 
 	"github.com/preheat-dev/preheat/api/execution"
 )
@@ -20,7 +20,7 @@ func answerOf(data string) *answer { return &answer{data: []byte(data)} }
 
 // key is of an event with an id.
 func key(id string) eventKey {
-	e := cloudevent.New()
+	e := ce.New()
 	e.SetID(id)
 	return keyOf(&e)
 }

@@ -1,4 +1,4 @@
-package transport
+package cloudevent
 
 import (
 	"context"
@@ -8,7 +8,7 @@ import (
 	"sync"
 	"time"
 
-	cloudevent "github.com/cloudevents/sdk-go/v2/event"
+	ce "github.com/cloudevents/sdk-go/v2/event"
 )
 
 // Bounds on what is remembered of events that were answered.
@@ -25,7 +25,7 @@ type eventKey [sha256.Size]byte
 // String is the key as an object's name may end: 40 hexadecimal digits.
 func (k eventKey) String() string { return hex.EncodeToString(k[:20]) }
 
-func keyOf(e *cloudevent.Event) eventKey {
+func keyOf(e *ce.Event) eventKey {
 	data := sha256.Sum256(e.Data())
 	var k eventKey
 	sum := sha256.New()

@@ -1,36 +1,84 @@
-package transport
+// Package cloudevent serves execute as a receiver of CloudEvents over HTTP, in
+// binary and in structured mode. An event whose data is a request is answered
+// with a completed event, or with a stream where one was asked for. An event
+// that is delivered again does not run its program again.
+//
+//	POST /   an event, or a request as plain JSON
+package cloudevent
 
 import (
 	"bytes"
 	"context"
-	"fmt"
-	"io"
+	"errors"
 	"mime"
 	"net/http"
 	"strings"
 
-	"github.com/cloudevents/sdk-go/v2/binding"
 	"github.com/cloudevents/sdk-go/v2/binding/format"
-	cloudevent "github.com/cloudevents/sdk-go/v2/event"
-	cehttp "github.com/cloudevents/sdk-go/v2/protocol/http"
+	ce "github.com/cloudevents/sdk-go/v2/event"
 	"github.com/go-json-experiment/json/jsontext"
 	"github.com/gofiber/fiber/v2"
 	"go.opentelemetry.io/otel/propagation"
 	"go.opentelemetry.io/otel/trace"
 
 	"github.com/preheat-dev/preheat/api/execution"
-	"github.com/preheat-dev/preheat/functions/execute/ceheader"
+	"github.com/preheat-dev/preheat/functions/execute"
+	"github.com/preheat-dev/preheat/functions/execute/httpapi"
 	"github.com/preheat-dev/preheat/internal/server"
 )
 
-// executeEvent answers POST /: an event whose data is a request, of whatever
+// Receiver answers events.
+type Receiver struct {
+	executor   *execute.Executor
+	api        *httpapi.API
+	source     string
+	deliveries *deliveries
+	record     Record
+	eventBytes int
+	sink       Sink
+}
+
+// Options is what New takes.
+type Options struct {
+	Executor *execute.Executor
+	// API answers what is no event, and streams.
+	API *httpapi.API
+	// Source is the source attribute of completed events.
+	Source string
+	// Record, if not nil, knows of events that other replicas answer.
+	Record Record
+	// EventBytes bounds a completed event, except where it is delivered
+	// directly; 0 does not.
+	EventBytes int
+	// Sink, if not nil, gets each completed event, too, and one for each
+	// event that was answered with a stream.
+	Sink Sink
+}
+
+// New returns a receiver, which serves once it is registered.
+func New(o Options) *Receiver {
+	return &Receiver{
+		executor: o.Executor, api: o.API, source: o.Source, deliveries: newDeliveries(),
+		record: o.Record, eventBytes: o.EventBytes, sink: o.Sink,
+	}
+}
+
+// Register adds the route that takes events.
+func (r *Receiver) Register(to fiber.Router) { to.Post("/", r.receive) }
+
+// MaxBody is the largest body that the route takes, in bytes: an event whose
+// data is a request, in base64 and with its attributes. What a request itself
+// may have is checked once it is decoded.
+func MaxBody(l execution.ServerLimits) int { return int(2*l.BodyBytes) + 2*maxAttributes }
+
+// receive answers POST /: an event whose data is a request, of whatever
 // type it is, or a request as plain JSON. An event is answered with a
 // completed event, unless a stream was asked for.
-func (t *Transport) executeEvent(c *fiber.Ctx) error {
+func (r *Receiver) receive(c *fiber.Ctx) error {
 	media, params, _ := mime.ParseMediaType(c.Get(fiber.HeaderContentType))
 	structured := media == execution.MediaCloudEvent
 	switch {
-	case media == cloudevent.ApplicationCloudEventsBatchJSON:
+	case media == ce.ApplicationCloudEventsBatchJSON:
 		return execution.NewProblem(execution.ProblemUnsupportedMedia, "Batches of events are not taken: send one event at a time.")
 	case format.IsFormat(media) && !structured:
 		return execution.NewProblem(execution.ProblemUnsupportedMedia, "Events are taken in the JSON format only.")
@@ -44,7 +92,7 @@ func (t *Transport) executeEvent(c *fiber.Ctx) error {
 		if err != nil {
 			return err
 		}
-		return t.executeDocument(c, unquoted(body))
+		return r.api.Respond(c, unquoted(body))
 	}
 	if coding := c.Get(fiber.HeaderContentEncoding); coding != "" && !strings.EqualFold(coding, "identity") {
 		return execution.NewProblem(execution.ProblemUnsupportedMedia, "The content coding %.64q is not supported: send the body as it is.", coding)
@@ -53,7 +101,7 @@ func (t *Transport) executeEvent(c *fiber.Ctx) error {
 	if err != nil {
 		return err
 	}
-	if limit := MaxBody(t.executor.Limits()); len(body) > limit {
+	if limit := MaxBody(r.executor.Limits()); len(body) > limit {
 		return execution.NewProblem(execution.ProblemTooLarge, "The event exceeds %d bytes.", limit)
 	}
 	event, problem := readEvent(c, body, structured)
@@ -69,32 +117,32 @@ func (t *Transport) executeEvent(c *fiber.Ctx) error {
 	}
 	// A header decides, no attribute: no broker passes it on.
 	direct := strings.EqualFold(c.Get(execution.HeaderDelivery), execution.DeliveryDirect)
-	p, problem := t.program(unquoted(event.Data()))
+	p, problem := r.api.Decode(unquoted(event.Data()))
 	if problem != nil {
 		return refusal(problem, direct)
 	}
 	ctx, id := traced(server.Context(c), event), server.RequestID(c)
 	if server.WantsEvents(c) {
-		return t.stream(ctx, c, p, event)
+		return r.api.Stream(ctx, c, p, func(result *execution.Result) { r.auditStream(ctx, event, result) })
 	}
 	x := &request{event: event, program: p, id: id}
 	var a *answer
 	if direct {
-		a, err = t.answerDirect(ctx, x)
+		a, err = r.answerDirect(ctx, x)
 	} else {
-		a, err = t.deliveries.once(ctx, keyOf(event), func() (*answer, bool, error) { return t.answerOnce(ctx, x) })
+		a, err = r.deliveries.once(ctx, keyOf(event), func() (*answer, bool, error) { return r.answerOnce(ctx, x) })
 	}
 	if err != nil {
 		return refusal(err, direct)
 	}
-	return t.sendEvent(c, t.completed(event, a), a, structured)
+	return r.send(c, r.completed(event, a), a, structured)
 }
 
 // refusal is the error that answers an event. What no later delivery can get
 // right must not look as if it could: a broker tries 404 again.
 func refusal(err error, direct bool) error {
 	var problem *execution.Problem
-	if direct || !asProblem(err, &problem) || problem.Status != http.StatusNotFound {
+	if direct || !errors.As(err, &problem) || problem.Status != http.StatusNotFound {
 		return err
 	}
 	final := execution.NewProblem(execution.ProblemMalformed, "%s", problem.Detail)
@@ -104,7 +152,7 @@ func refusal(err error, direct bool) error {
 
 // traced makes ctx a part of the trace that the event names in its extensions,
 // unless the HTTP request has named it, which is nearer.
-func traced(ctx context.Context, e *cloudevent.Event) context.Context {
+func traced(ctx context.Context, e *ce.Event) context.Context {
 	if trace.SpanContextFromContext(ctx).IsValid() {
 		return ctx
 	}
@@ -126,55 +174,3 @@ func unquoted(document []byte) []byte {
 	}
 	return document
 }
-
-// sendEvent sends an answer in the mode of its request, the data straight into
-// the response.
-func (t *Transport) sendEvent(c *fiber.Ctx, e *cloudevent.Event, a *answer, structured bool) error {
-	e.DataEncoded = nil
-	c.Set(fiber.HeaderCacheControl, "no-store")
-	if structured {
-		envelope, err := e.MarshalJSON()
-		if err != nil {
-			return fmt.Errorf("encode the completed event: %w", err)
-		}
-		return server.Encode(c, execution.MediaCloudEvent, func(w io.Writer) error { return writeStructured(w, envelope, a) })
-	}
-	if err := setAttributes(c, e); err != nil {
-		return err
-	}
-	return server.Encode(c, execution.MediaJSON, a.write)
-}
-
-// setAttributes says in c's header what an event without data says.
-func setAttributes(c *fiber.Ctx, e *cloudevent.Event) error {
-	header := attributeHeader{}
-	if err := cehttp.WriteResponseWriter(binding.WithForceBinary(c.Context()), (*binding.EventMessage)(e), http.StatusOK, header); err != nil {
-		return fmt.Errorf("encode the completed event: %w", err)
-	}
-	ceheader.EncodeAll(http.Header(header))
-	for name, values := range header {
-		c.Set(name, values[0])
-	}
-	return nil
-}
-
-// writeStructured writes an event whose envelope, a JSON object, has no data.
-func writeStructured(w io.Writer, envelope []byte, a *answer) error {
-	for _, part := range []string{string(bytes.TrimSuffix(envelope, []byte("}"))), `,"data":`} {
-		if _, err := io.WriteString(w, part); err != nil {
-			return err
-		}
-	}
-	if err := a.write(w); err != nil {
-		return err
-	}
-	_, err := io.WriteString(w, "}")
-	return err
-}
-
-// attributeHeader takes the headers that the SDK writes. There is no body.
-type attributeHeader http.Header
-
-func (h attributeHeader) Header() http.Header       { return http.Header(h) }
-func (attributeHeader) Write(p []byte) (int, error) { return len(p), nil }
-func (attributeHeader) WriteHeader(int)             {}

@@ -1,4 +1,4 @@
-package transport
+package httpapi
 
 import (
 	"bytes"
@@ -25,18 +25,18 @@ const (
 	poolsSandboxes = 50
 )
 
-// pools answers GET /v1/pools: the state of the pools, or, as a stream, each
+// getPools answers GET /v1/pools: the state of the pools, or, as a stream, each
 // state that they come to, with the first of their sandboxes.
-func (t *Transport) pools(c *fiber.Ctx) error {
+func (a *API) getPools(c *fiber.Ctx) error {
 	if !server.WantsEvents(c) {
 		c.Set(fiber.HeaderCacheControl, "no-store")
-		return c.JSON(poolList(t.pool.Status()))
+		return c.JSON(poolList(a.pools.Status()))
 	}
 	return server.Stream(c, func(ctx context.Context, events *server.SSE) error {
 		var sent []byte
 		for {
-			changed := t.pool.Changed()
-			state, err := json.Marshal(poolList(briefly(t.pool.Status())))
+			changed := a.pools.Changed()
+			state, err := json.Marshal(poolList(briefly(a.pools.Status())))
 			if err != nil {
 				return fmt.Errorf("encode the state of the pools: %w", err)
 			}

@@ -1,0 +1,73 @@
+package httpapi
+
+import (
+	"context"
+	"errors"
+
+	"github.com/gofiber/fiber/v2"
+
+	"github.com/preheat-dev/preheat/api/execution"
+	"github.com/preheat-dev/preheat/functions/execute"
+	"github.com/preheat-dev/preheat/internal/server"
+)
+
+// Stream answers c with the events of p's execution. Until p has its sandbox,
+// a failure is an ordinary problem response; afterwards it is in the terminal
+// event. ctx is that of the exchange. ended, if not nil, gets what is known at
+// the end of an execution that did not fail; its output was not kept.
+func (a *API) Stream(ctx context.Context, c *fiber.Ctx, p *execution.Program, ended func(*execution.Result)) error {
+	id := server.RequestID(c)
+	q, err := newQueue(ctx, execution.Start{Language: p.Language, RequestID: id})
+	if err != nil {
+		return execute.NoMemory()
+	}
+	done := make(chan struct{})
+	var failed error
+	a.running.Go(func() {
+		defer close(done)
+		result, err := a.executor.Execute(ctx, id, p, q)
+		failed = attributeShutdown(ctx, result, err)
+		q.close(exitOf(result, failed, id))
+		if failed == nil && ended != nil {
+			ended(result)
+		}
+	})
+	select {
+	case <-q.started:
+	case <-done:
+		// A program that ends at once has started all the same.
+		select {
+		case <-q.started:
+		default:
+			return failed
+		}
+	}
+	return server.Stream(c, func(_ context.Context, events *server.SSE) error {
+		for {
+			batch, more := q.take()
+			for _, e := range batch {
+				if err := q.send(e, events.Send); err != nil {
+					// The peer is gone, so that ctx has ended, too.
+					<-done
+					return err
+				}
+			}
+			if !more {
+				return nil
+			}
+		}
+	})
+}
+
+func exitOf(r *execution.Result, err error, id string) execution.Exit {
+	x := r.Exit()
+	if err == nil {
+		return x
+	}
+	x.ExitCode, x.Status = nil, execution.StatusPlatformError
+	if !errors.As(err, &x.Problem) {
+		x.Problem = execution.NewProblem(execution.ProblemInternal, "The server failed to run the program.")
+	}
+	x.Problem.RequestID = id
+	return x
+}
