@@ -20,6 +20,7 @@
 package chat
 
 import (
+	"cmp"
 	"context"
 	"io/fs"
 	"log/slog"
@@ -29,8 +30,11 @@ import (
 	"time"
 
 	"github.com/gofiber/fiber/v2"
-	"github.com/google/uuid"
 	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/preheat-dev/preheat/functions/chat/page"
+	"github.com/preheat-dev/preheat/functions/chat/proxy"
+	"github.com/preheat-dev/preheat/functions/chat/relay"
 )
 
 // Options is what New takes.
@@ -57,20 +61,22 @@ type Options struct {
 type Chat struct {
 	config  Config
 	log     *slog.Logger
-	page    *page
-	metrics *metrics
+	page    *page.Page
+	metrics *relay.Metrics
 	reads   bool
 
 	services ServiceLister
 
 	// target is the model server in use; nil: the demo model answers.
-	target atomic.Pointer[target]
-	local  []*url.URL
-	// instance names this process in requests to model servers, so that it
-	// recognises a request that it sent to itself.
-	instance string
+	target   atomic.Pointer[target]
+	local    []*url.URL
+	instance relay.Instance
 	llm      *http.Client
 	execute  *http.Client
+	// deadline is that of executions.
+	deadline *relay.Deadline
+	// proxy, if not nil, has all the rest answered by another chat.
+	proxy *proxy.Proxy
 }
 
 // New returns the function, which serves once it is registered.
@@ -78,17 +84,17 @@ func New(o Options) (*Chat, error) {
 	if err := o.Config.Validate(); err != nil {
 		return nil, err
 	}
-	c := &Chat{config: o.Config, log: o.Logger, reads: o.ForwardReads, services: o.Services, instance: uuid.NewString(), metrics: newMetrics()}
+	c := &Chat{config: o.Config, log: o.Logger, reads: o.ForwardReads, services: o.Services, instance: relay.NewInstance(), metrics: relay.NewMetrics()}
 	if c.log == nil {
 		c.log = slog.Default()
 	}
 	if o.Registerer != nil {
-		if err := c.metrics.register(o.Registerer); err != nil {
+		if err := c.metrics.Register(o.Registerer); err != nil {
 			return nil, err
 		}
 	}
 	var err error
-	if c.page, err = newPage(o.Page); err != nil {
+	if c.page, err = page.New(o.Page); err != nil {
 		return nil, err
 	}
 	if c.config.ChatURL == "" {
@@ -99,14 +105,23 @@ func New(o Options) (*Chat, error) {
 	// Execute is a neighbour: no proxy of the environment is on the way.
 	c.llm, c.execute = newClient(http.ProxyFromEnvironment), newClient(nil)
 	c.execute.Transport = traced(c.execute.Transport)
+	c.deadline = &relay.Deadline{
+		Client: c.execute, URL: cmp.Or(c.config.ChatURL, c.config.ExecuteURL), Timeout: c.config.ExecuteTimeout, Log: c.log,
+	}
+	if c.config.ChatURL != "" {
+		c.proxy = proxy.New(proxy.Config{
+			URL: c.config.ChatURL, Client: c.execute, Instance: c.instance, Deadline: c.deadline, Metrics: c.metrics,
+			FirstByteTimeout: c.config.LLM.FirstByteTimeout, IdleTimeout: c.config.LLM.IdleTimeout, RefusalLimit: c.config.RefusalLimit,
+		})
+	}
 	return c, nil
 }
 
 // Register adds chat's routes to r.
 func (c *Chat) Register(r fiber.Router) {
-	if c.config.ChatURL != "" {
-		r.All("/v1/*", c.passOn)
-		c.page.register(r)
+	if c.proxy != nil {
+		c.proxy.Register(r)
+		c.page.Register(r)
 		return
 	}
 	r.Post("/v1/chat/completions", c.completions)
@@ -119,7 +134,7 @@ func (c *Chat) Register(r fiber.Router) {
 			r.Get(path, c.forwardRead)
 		}
 	}
-	c.page.register(r)
+	c.page.Register(r)
 }
 
 // Run looks for model servers until ctx ends.

@@ -11,11 +11,16 @@ import (
 	"github.com/gofiber/fiber/v2"
 
 	"github.com/preheat-dev/preheat/functions/chat/demo"
+	"github.com/preheat-dev/preheat/functions/chat/openai"
+	"github.com/preheat-dev/preheat/functions/chat/relay"
 	"github.com/preheat-dev/preheat/internal/server"
 )
 
 // demoPace is the time between two deltas of the demo model's streams.
 const demoPace = 12 * time.Millisecond
+
+// sourceDemo marks requests that the demo model answers, in the metrics.
+const sourceDemo = "demo"
 
 // Objects of OpenAI's API, as far as the demo model sends them.
 type (
@@ -63,20 +68,20 @@ func (c *Chat) demoModels(f *fiber.Ctx) error {
 func (c *Chat) demoCompletion(f *fiber.Ctx, req *completion) error {
 	messages, withUsage, err := parseConversation(req.body)
 	if err != nil {
-		return invalidRequest("invalid_request", err.Error()).send(f)
+		return openai.InvalidRequest("invalid_request", err.Error()).Send(f)
 	}
 	if req.model != "" && req.model != demo.Model {
-		return newAPIError(http.StatusNotFound, typeInvalidRequest, "model_not_found", fmt.Sprintf(
-			"There is no model %.100q: no language model is connected, only %s answers. Set PREHEAT_LLM_URL to connect one.", req.model, demo.Model)).send(f)
+		return openai.NewError(http.StatusNotFound, openai.TypeInvalidRequest, "model_not_found", fmt.Sprintf(
+			"There is no model %.100q: no language model is connected, only %s answers. Set PREHEAT_LLM_URL to connect one.", req.model, demo.Model)).Send(f)
 	}
-	seen := c.metrics.begin(sourceDemo)
+	seen := c.metrics.Begin(sourceDemo)
 	text := demo.Reply(messages)
 	base := chunk{ID: "chatcmpl-" + server.RequestID(f), Created: time.Now().Unix(), Model: demo.Model}
 	u := count(messages, text)
 	stop := "stop"
 	if !req.stream {
-		defer seen.end(outcomeOf(http.StatusOK))
-		seen.firstByte()
+		defer seen.End(relay.OutcomeOf(http.StatusOK))
+		seen.FirstByte()
 		base.Object, base.Usage = "chat.completion", u
 		base.Choices = []choice{{Message: &message{Role: "assistant", Content: text}, FinishReason: &stop}}
 		return f.JSON(base)
@@ -90,10 +95,10 @@ func (c *Chat) demoCompletion(f *fiber.Ctx, req *completion) error {
 	}
 	return server.StreamWithPing(f, server.PingComment, func(ctx context.Context, events *server.SSE) error {
 		if err := streamChunks(ctx, events, chunks, seen); err != nil {
-			seen.end(outcomeCancelled)
+			seen.End(relay.OutcomeCancelled)
 			return err
 		}
-		seen.end(outcomeOf(http.StatusOK))
+		seen.End(relay.OutcomeOf(http.StatusOK))
 		return nil
 	})
 }
@@ -111,7 +116,7 @@ func chunksOf(base chunk, text, stop string) []chunk {
 	return append(chunks, one(message{}, &stop))
 }
 
-func streamChunks(ctx context.Context, events *server.SSE, chunks []chunk, seen *observation) error {
+func streamChunks(ctx context.Context, events *server.SSE, chunks []chunk, seen *relay.Observation) error {
 	pace := time.NewTicker(demoPace)
 	defer pace.Stop()
 	for _, c := range chunks {
@@ -122,10 +127,10 @@ func streamChunks(ctx context.Context, events *server.SSE, chunks []chunk, seen 
 		if err := events.Frame(append(append([]byte("data: "), data...), "\n\n"...)); err != nil {
 			return err
 		}
-		seen.firstByte()
+		seen.FirstByte()
 		select {
 		case <-ctx.Done():
-			_ = events.Frame(upstreamError(context.Cause(ctx)).event())
+			_ = events.Frame(relay.UpstreamError(context.Cause(ctx)).Event())
 			return context.Cause(ctx)
 		case <-pace.C:
 		}

@@ -2,11 +2,11 @@ package chat
 
 import (
 	"context"
-	"errors"
 
 	"github.com/gofiber/fiber/v2"
 
 	"github.com/preheat-dev/preheat/api/execution"
+	"github.com/preheat-dev/preheat/functions/chat/relay"
 	"github.com/preheat-dev/preheat/internal/server"
 )
 
@@ -44,10 +44,10 @@ func (c *Chat) listServices(f *fiber.Ctx) error {
 	ctx := server.Context(f)
 	found, err := c.services.Services(ctx)
 	switch {
-	case err != nil && (errors.Is(context.Cause(ctx), server.ErrPeerGone) || errors.Is(context.Cause(ctx), server.ErrShutdown)):
+	case err != nil && relay.IsCallers(context.Cause(ctx)):
 		return context.Cause(ctx)
 	case err != nil:
-		server.Logger(ctx).Warn("the Knative Services are not known", "error", redact(err))
+		server.Logger(ctx).Warn("the Knative Services are not known", "error", relay.Redact(err))
 		return execution.NewProblem(execution.ProblemUpstream, "The cluster does not say how the Knative Services stand.")
 	}
 	list.Services = append(list.Services, found...)

@@ -117,7 +117,7 @@ func (c *Chat) firstModel(ctx context.Context, base *url.URL) (string, error) {
 		return "", err
 	}
 	c.authorize(req, "")
-	req.Header.Set(headerVia, c.instance)
+	c.instance.SetVia(nil, req)
 	res, err := c.llm.Do(req)
 	if err != nil {
 		return "", err

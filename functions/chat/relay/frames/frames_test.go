@@ -8,7 +8,7 @@ import (
 	"testing"
 	"testing/iotest"
 
-	"github.com/preheat-dev/preheat/functions/chat/frames"
+	"github.com/preheat-dev/preheat/functions/chat/relay/frames"
 )
 
 func all(r io.Reader, limit int) (got []string, rest string, err error) {

@@ -1,6 +1,7 @@
-package chat
+package relay
 
 import (
+	"fmt"
 	"sync"
 	"time"
 
@@ -9,24 +10,23 @@ import (
 
 // Outcomes of a completion, beside the classes of HTTP status.
 const (
-	outcomeCancelled   = "cancelled"
-	outcomeTimeout     = "timeout"
-	outcomeUnreachable = "unreachable"
+	OutcomeCancelled   = "cancelled"
+	OutcomeTimeout     = "timeout"
+	OutcomeUnreachable = "unreachable"
 	outcomeError       = "error_event"
 	outcomeCut         = "cut"
 )
 
-const sourceDemo = "demo"
-
-// metrics are about requests to language models.
-type metrics struct {
+// Metrics are about requests to language models.
+type Metrics struct {
 	first    *prometheus.HistogramVec
 	duration *prometheus.HistogramVec
 }
 
-func newMetrics() *metrics {
+// NewMetrics returns metrics that are not registered.
+func NewMetrics() *Metrics {
 	buckets := prometheus.ExponentialBuckets(0.001, 2, 19)
-	return &metrics{
+	return &Metrics{
 		first: prometheus.NewHistogramVec(prometheus.HistogramOpts{
 			Name: "preheat_chat_first_byte_seconds", Help: "Time from a chat request to the first byte of its answer.", Buckets: buckets,
 		}, []string{"source"}),
@@ -36,7 +36,8 @@ func newMetrics() *metrics {
 	}
 }
 
-func (m *metrics) register(r prometheus.Registerer) error {
+// Register registers them.
+func (m *Metrics) Register(r prometheus.Registerer) error {
 	for _, c := range []prometheus.Collector{m.first, m.duration} {
 		if err := r.Register(c); err != nil {
 			return err
@@ -45,22 +46,30 @@ func (m *metrics) register(r prometheus.Registerer) error {
 	return nil
 }
 
-func (m *metrics) begin(source string) *observation {
-	return &observation{metrics: m, source: source, start: time.Now()}
+// Begin begins to observe a request to a source of answers.
+func (m *Metrics) Begin(source string) *Observation {
+	return &Observation{metrics: m, source: source, start: time.Now()}
 }
 
-// observation is one request.
-type observation struct {
-	metrics *metrics
+// Observation is one request.
+type Observation struct {
+	metrics *Metrics
 	source  string
 	start   time.Time
 	first   sync.Once
 }
 
-func (o *observation) firstByte() {
+// FirstByte notes the first byte of the answer.
+func (o *Observation) FirstByte() {
 	o.first.Do(func() { o.metrics.first.WithLabelValues(o.source).Observe(since(o.start)) })
 }
 
-func (o *observation) end(outcome string) {
+// End notes how the request ended.
+func (o *Observation) End(outcome string) {
 	o.metrics.duration.WithLabelValues(o.source, outcome).Observe(since(o.start))
 }
+
+// OutcomeOf names a status for the metrics.
+func OutcomeOf(status int) string { return fmt.Sprintf("%dxx", status/100) }
+
+func since(t time.Time) float64 { return time.Since(t).Seconds() }

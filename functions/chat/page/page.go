@@ -1,4 +1,6 @@
-package chat
+// Package page serves the web page from memory, with a content security policy
+// that lets it run its own scripts only.
+package page
 
 import (
 	"crypto/sha256"
@@ -13,10 +15,10 @@ import (
 	"github.com/gofiber/fiber/v2"
 )
 
-// pagePolicy lets the page run its own scripts only, and be framed by nobody.
+// policy lets the page run its own scripts only, and be framed by nobody.
 // What programs display is shown in frames without scripts that inherit this
 // policy; their tables bring styles of their own.
-const pagePolicy = "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data: blob:; " +
+const policy = "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data: blob:; " +
 	"font-src 'self' data:; media-src data: blob:; connect-src 'self'; worker-src 'self'; manifest-src 'self'; frame-src 'self'; " +
 	"base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 
@@ -25,8 +27,8 @@ const noPage = "The page is not part of this build. The API is at /v1/sandbox/ex
 // hashed matches names that Vite makes of a file's content.
 var hashed = regexp.MustCompile(`^assets/.*-[A-Za-z0-9_-]{8,}\.[A-Za-z0-9]+$`)
 
-// page is the built page, in memory. It is immutable.
-type page struct {
+// Page is the built page, in memory. It is immutable.
+type Page struct {
 	files map[string]file
 }
 
@@ -37,8 +39,10 @@ type file struct {
 	cache   string
 }
 
-func newPage(fsys fs.FS) (*page, error) {
-	p := &page{files: map[string]file{}}
+// New reads a page that has index.html at its root. Without fsys there is none,
+// and the root says so.
+func New(fsys fs.FS) (*Page, error) {
+	p := &Page{files: map[string]file{}}
 	if fsys == nil {
 		return p, nil
 	}
@@ -99,7 +103,8 @@ func mediaOf(name string) string {
 	}
 }
 
-func (p *page) register(r fiber.Router) {
+// Register adds the page's files to r.
+func (p *Page) Register(r fiber.Router) {
 	if _, ok := p.files["/"]; !ok {
 		r.Get("/", func(f *fiber.Ctx) error {
 			f.Set(fiber.HeaderCacheControl, "no-store")
@@ -115,7 +120,7 @@ func (c file) serve(f *fiber.Ctx) error {
 	f.Set(fiber.HeaderContentType, c.media)
 	f.Set(fiber.HeaderCacheControl, c.cache)
 	f.Set(fiber.HeaderETag, c.etag)
-	f.Set(fiber.HeaderContentSecurityPolicy, pagePolicy)
+	f.Set(fiber.HeaderContentSecurityPolicy, policy)
 	f.Set(fiber.HeaderReferrerPolicy, "no-referrer")
 	f.Set(fiber.HeaderXFrameOptions, "DENY")
 	f.Set("Cross-Origin-Opener-Policy", "same-origin")

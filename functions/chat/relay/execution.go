@@ -1,4 +1,4 @@
-package chat
+package relay
 
 import (
 	"context"
@@ -10,16 +10,16 @@ import (
 	"github.com/gofiber/fiber/v2"
 
 	"github.com/preheat-dev/preheat/api/execution"
-	"github.com/preheat-dev/preheat/functions/chat/frames"
+	"github.com/preheat-dev/preheat/functions/chat/relay/frames"
 	"github.com/preheat-dev/preheat/internal/server"
 )
 
-// relayExecution passes execute's stream on. When it breaks off, the client
+// Execution passes execute's stream on. When it breaks off, the client
 // gets the terminal event all the same, with the status that is true then.
-func (c *Chat) relayExecution(f *fiber.Ctx, w *watchdog, res *http.Response) error {
+func Execution(f *fiber.Ctx, w *Watchdog, res *http.Response) error {
 	id := server.RequestID(f)
 	return server.Stream(f, func(ctx context.Context, events *server.SSE) error {
-		defer w.stop()
+		defer w.Stop()
 		defer res.Body.Close()
 		sandbox, err := relayUntilExit(w, res.Body, events)
 		if err == nil {
@@ -28,8 +28,8 @@ func (c *Chat) relayExecution(f *fiber.Ctx, w *watchdog, res *http.Response) err
 		if errors.Is(context.Cause(ctx), server.ErrPeerGone) {
 			return context.Cause(ctx)
 		}
-		server.Logger(ctx).Warn("an execution's stream broke off", "error", redact(err), "sandbox", sandbox)
-		p := executionProblem(err)
+		server.Logger(ctx).Warn("an execution's stream broke off", "error", Redact(err), "sandbox", sandbox)
+		p := ExecutionProblem(err)
 		p.RequestID = id
 		return events.Send(execution.EventExit, execution.Exit{
 			SandboxName: sandbox, Status: execution.StatusPlatformError, Notes: []string{}, Problem: p,
@@ -39,8 +39,8 @@ func (c *Chat) relayExecution(f *fiber.Ctx, w *watchdog, res *http.Response) err
 
 // relayUntilExit passes events on, the exit event last, and returns the
 // sandbox's name as soon as it was told.
-func relayUntilExit(w *watchdog, body io.Reader, events *server.SSE) (sandbox string, err error) {
-	r := frames.NewReader(w.reader(body, silence), frameLimitExecution)
+func relayUntilExit(w *Watchdog, body io.Reader, events *server.SSE) (sandbox string, err error) {
+	r := frames.NewReader(w.reader(body, Silence), executionFrameLimit)
 	for {
 		frame, err := r.Next()
 		if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
@@ -65,5 +65,5 @@ func relayUntilExit(w *watchdog, body io.Reader, events *server.SSE) (sandbox st
 	}
 }
 
-// frameLimitExecution has room for the largest artifact in base64.
-const frameLimitExecution = 64 << 20
+// executionFrameLimit has room for the largest artifact in base64.
+const executionFrameLimit = 64 << 20

@@ -1,4 +1,4 @@
-package chat
+package relay
 
 import (
 	"bytes"
@@ -7,50 +7,48 @@ import (
 	"errors"
 	"io"
 	"net/http"
-	"net/url"
+	"time"
 
 	"github.com/gofiber/fiber/v2"
 
-	"github.com/preheat-dev/preheat/functions/chat/frames"
+	"github.com/preheat-dev/preheat/functions/chat/relay/frames"
 	"github.com/preheat-dev/preheat/internal/server"
 )
 
 // frameLimit bounds one event of another server's stream.
 const frameLimit = 16 << 20
 
-// errCut: a stream ended before it said that it was complete.
-var errCut = errors.New("the stream broke off")
-
-// relayStream passes a stream of completion chunks on. Each event goes out as
+// Completions passes a stream of completion chunks on, whose pieces must come
+// within idle. Each event goes out as
 // soon as it is complete, as the bytes that came. A stream that does not reach
 // its end gets an error event, and nothing that failed ends in [DONE].
-func (c *Chat) relayStream(f *fiber.Ctx, w *watchdog, res *http.Response, seen *observation) error {
+func Completions(f *fiber.Ctx, w *Watchdog, res *http.Response, idle time.Duration, seen *Observation) error {
 	return server.StreamWithPing(f, server.PingComment, func(ctx context.Context, events *server.SSE) error {
-		defer w.stop()
+		defer w.Stop()
 		defer res.Body.Close()
-		err := c.relayEvents(w, res.Body, events, seen)
+		err := relayCompletions(w, res.Body, idle, events, seen)
 		switch {
 		case err == nil:
-			seen.end(outcomeOf(res.StatusCode))
+			seen.End(OutcomeOf(res.StatusCode))
 			return nil
 		case errors.Is(err, errReported):
-			seen.end(outcomeError)
+			seen.End(outcomeError)
 			return nil
 		case errors.Is(context.Cause(ctx), server.ErrPeerGone):
-			seen.end(outcomeCancelled)
+			seen.End(OutcomeCancelled)
 			return context.Cause(ctx)
 		}
-		seen.end(outcomeCut)
-		server.Logger(ctx).Warn("a model server's stream broke off", "error", redact(err))
-		return events.Frame(upstreamError(err).event())
+		seen.End(outcomeCut)
+		server.Logger(ctx).Warn("a model server's stream broke off", "error", Redact(err))
+		return events.Frame(UpstreamError(err).Event())
 	})
 }
 
 // errReported: the stream itself has told the client about its failure.
 var errReported = errors.New("the model server reported an error")
 
-func (c *Chat) relayEvents(w *watchdog, body io.Reader, events *server.SSE, seen *observation) error {
-	r := frames.NewReader(w.reader(body, c.config.LLM.IdleTimeout), frameLimit)
+func relayCompletions(w *Watchdog, body io.Reader, idle time.Duration, events *server.SSE, seen *Observation) error {
+	r := frames.NewReader(w.reader(body, idle), frameLimit)
 	reported := false
 	for {
 		frame, err := r.Next()
@@ -68,7 +66,7 @@ func (c *Chat) relayEvents(w *watchdog, body io.Reader, events *server.SSE, seen
 		case isDone(frame) && reported:
 			return errReported
 		}
-		seen.firstByte()
+		seen.FirstByte()
 		if err := events.Frame(frame); err != nil {
 			return err
 		}
@@ -102,14 +100,4 @@ func isError(frame []byte) bool {
 		Object string `json:"object"`
 	}
 	return json.Unmarshal(frames.Field(frame, "data"), &data) == nil && (data.Error != nil || data.Object == "error")
-}
-
-// redact returns err without the URL that net/http puts into it, which may
-// hold a password.
-func redact(err error) error {
-	var u *url.Error
-	if errors.As(err, &u) {
-		return u.Err
-	}
-	return err
 }
