@@ -8,6 +8,8 @@ import (
 	"go.opentelemetry.io/otel"
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/metric"
+
+	names "github.com/preheat-dev/preheat/internal/metric"
 )
 
 // metrics are the numbers of events' records, per namespace.
@@ -20,12 +22,11 @@ func newMetrics() (*metrics, error) {
 	meter := otel.Meter("github.com/preheat-dev/preheat/controller/record")
 	m := &metrics{}
 	errs := make([]error, 4)
-	m.records, errs[0] = meter.Int64Gauge("preheat_event_records", metric.WithDescription("Finished events that are on record."))
-	m.bytes, errs[1] = meter.Int64Gauge("preheat_event_answer_bytes", metric.WithDescription("Compressed answers on record."))
-	m.dropped, errs[2] = meter.Int64Counter("preheat_event_answers_dropped_total",
-		metric.WithDescription("Answers that were dropped from their records for want of room."))
-	m.removed, errs[3] = meter.Int64Counter("preheat_event_records_removed_total",
-		metric.WithDescription("Records that were removed before their time for want of room."))
+	described := func(name names.Name) metric.InstrumentOption { return metric.WithDescription(name.Describe().Help) }
+	m.records, errs[0] = meter.Int64Gauge(string(names.EventRecords), described(names.EventRecords))
+	m.bytes, errs[1] = meter.Int64Gauge(string(names.EventAnswerBytes), described(names.EventAnswerBytes))
+	m.dropped, errs[2] = meter.Int64Counter(string(names.AnswersDropped), described(names.AnswersDropped))
+	m.removed, errs[3] = meter.Int64Counter(string(names.RecordsRemoved), described(names.RecordsRemoved))
 	if err := errors.Join(errs...); err != nil {
 		return nil, fmt.Errorf("make the metrics of events' records: %w", err)
 	}

@@ -11,6 +11,7 @@ import (
 	"go.opentelemetry.io/otel/metric"
 
 	"github.com/preheat-dev/preheat/api/sandbox/v1alpha1"
+	names "github.com/preheat-dev/preheat/internal/metric"
 	"github.com/preheat-dev/preheat/internal/plan"
 )
 
@@ -25,20 +26,20 @@ type metrics struct {
 func newMetrics() (*metrics, error) {
 	meter := otel.Meter(scope)
 	var errs []error
-	gauge := func(name, what string) metric.Int64Gauge {
-		g, err := meter.Int64Gauge(name, metric.WithDescription(what))
+	gauge := func(name names.Name) metric.Int64Gauge {
+		g, err := meter.Int64Gauge(string(name), metric.WithDescription(name.Describe().Help))
 		errs = append(errs, err)
 		return g
 	}
 	m := &metrics{
-		warm:    gauge("preheat_pool_warm", "Sandboxes that are warm and unclaimed."),
-		warming: gauge("preheat_pool_warming", "Sandboxes that will be warm."),
-		claimed: gauge("preheat_pool_claimed", "Claimed sandboxes that still exist."),
-		desired: gauge("preheat_pool_desired", "Sandboxes that should be warm."),
+		warm:    gauge(names.PoolWarm),
+		warming: gauge(names.PoolWarming),
+		claimed: gauge(names.PoolClaimed),
+		desired: gauge(names.PoolDesired),
 	}
 	var err error
-	m.refill, err = meter.Float64Histogram("preheat_refill_seconds",
-		metric.WithDescription("Time from a sandbox's creation until it is warm."),
+	m.refill, err = meter.Float64Histogram(string(names.RefillSeconds),
+		metric.WithDescription(names.RefillSeconds.Describe().Help),
 		metric.WithExplicitBucketBoundaries(.05, .1, .2, .3, .5, .75, 1, 1.5, 2, 3, 5, 10, 30, 60))
 	if err := errors.Join(append(errs, err)...); err != nil {
 		return nil, fmt.Errorf("make the pool's metrics: %w", err)

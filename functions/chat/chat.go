@@ -84,14 +84,9 @@ func New(o Options) (*Chat, error) {
 	if err := o.Config.Validate(); err != nil {
 		return nil, err
 	}
-	c := &Chat{config: o.Config, log: o.Logger, reads: o.ForwardReads, services: o.Services, instance: relay.NewInstance(), metrics: relay.NewMetrics()}
+	c := &Chat{config: o.Config, log: o.Logger, reads: o.ForwardReads, services: o.Services, instance: relay.NewInstance(), metrics: relay.NewMetrics(o.Registerer)}
 	if c.log == nil {
 		c.log = slog.Default()
-	}
-	if o.Registerer != nil {
-		if err := c.metrics.Register(o.Registerer); err != nil {
-			return nil, err
-		}
 	}
 	var err error
 	if c.page, err = page.New(o.Page); err != nil {

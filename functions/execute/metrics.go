@@ -7,6 +7,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/preheat-dev/preheat/api/execution"
+	"github.com/preheat-dev/preheat/internal/metric"
 )
 
 // Metrics are execute's measurements.
@@ -20,22 +21,12 @@ type Metrics struct {
 // NewMetrics registers the measurements.
 func NewMetrics(r prometheus.Registerer) *Metrics {
 	buckets := []float64{.001, .002, .004, .008, .015, .03, .06, .125, .25, .5, 1, 2, 5, 10, 30, 60, 120, 300}
-	m := &Metrics{
-		executions: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "preheat_executions_total", Help: "Executions that ended, by how they ended.",
-		}, []string{"language", "status"}),
-		problems: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "preheat_execution_problems_total", Help: "Executions that the platform failed, by status code.",
-		}, []string{"code"}),
-		seconds: prometheus.NewHistogramVec(prometheus.HistogramOpts{
-			Name: "preheat_execution_seconds", Help: "Time from the accepted request to the result.", Buckets: buckets,
-		}, []string{"language"}),
-		inFlight: prometheus.NewGauge(prometheus.GaugeOpts{
-			Name: "preheat_executions_in_flight", Help: "Executions that have begun and not ended.",
-		}),
+	return &Metrics{
+		executions: metric.NewCounter(r, metric.Executions),
+		problems:   metric.NewCounter(r, metric.ExecutionProblems),
+		seconds:    metric.NewHistogram(r, metric.ExecutionSeconds, buckets),
+		inFlight:   metric.NewGauge(r, metric.ExecutionsInFlight).WithLabelValues(),
 	}
-	r.MustRegister(m.executions, m.problems, m.seconds, m.inFlight)
-	return m
 }
 
 func (m *Metrics) observe(language string, r *execution.Result, err error) {

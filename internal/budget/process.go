@@ -7,6 +7,8 @@ import (
 
 	"github.com/KimMachineGun/automemlimit/memlimit"
 	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/preheat-dev/preheat/internal/metric"
 )
 
 const (
@@ -39,14 +41,8 @@ func ForProcess(mib int64, r prometheus.Registerer, log *slog.Logger) (*Budget, 
 	}
 	log.Info("Memory is bounded", "runtime_limit_bytes", limit, "budget_bytes", size)
 	b := New(size)
-	r.MustRegister(
-		prometheus.NewGaugeFunc(prometheus.GaugeOpts{
-			Name: "preheat_memory_budget_bytes", Help: "Bytes that requests and results may hold, all together.",
-		}, func() float64 { return float64(b.Size()) }),
-		prometheus.NewGaugeFunc(prometheus.GaugeOpts{
-			Name: "preheat_memory_used_bytes", Help: "Bytes that requests and results hold.",
-		}, func() float64 { return float64(b.Used()) }),
-	)
+	metric.NewGaugeFunc(r, metric.MemoryBudget, func() float64 { return float64(b.Size()) })
+	metric.NewGaugeFunc(r, metric.MemoryUsed, func() float64 { return float64(b.Used()) })
 	return b, nil
 }
 

@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/preheat-dev/preheat/internal/metric"
 )
 
 // Outcomes of a completion, beside the classes of HTTP status.
@@ -23,27 +25,13 @@ type Metrics struct {
 	duration *prometheus.HistogramVec
 }
 
-// NewMetrics returns metrics that are not registered.
-func NewMetrics() *Metrics {
+// NewMetrics makes the metrics and registers them with r, if r is not nil.
+func NewMetrics(r prometheus.Registerer) *Metrics {
 	buckets := prometheus.ExponentialBuckets(0.001, 2, 19)
 	return &Metrics{
-		first: prometheus.NewHistogramVec(prometheus.HistogramOpts{
-			Name: "preheat_chat_first_byte_seconds", Help: "Time from a chat request to the first byte of its answer.", Buckets: buckets,
-		}, []string{"source"}),
-		duration: prometheus.NewHistogramVec(prometheus.HistogramOpts{
-			Name: "preheat_chat_request_seconds", Help: "Time from a chat request to the end of its answer.", Buckets: buckets,
-		}, []string{"source", "outcome"}),
+		first:    metric.NewHistogram(r, metric.ChatFirstByte, buckets),
+		duration: metric.NewHistogram(r, metric.ChatRequest, buckets),
 	}
-}
-
-// Register registers them.
-func (m *Metrics) Register(r prometheus.Registerer) error {
-	for _, c := range []prometheus.Collector{m.first, m.duration} {
-		if err := r.Register(c); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // Begin begins to observe a request to a source of answers.

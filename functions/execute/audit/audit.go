@@ -26,6 +26,7 @@ import (
 
 	"github.com/preheat-dev/preheat/functions/execute/cloudevent"
 	"github.com/preheat-dev/preheat/functions/execute/cloudevent/ceheader"
+	"github.com/preheat-dev/preheat/internal/metric"
 )
 
 const (
@@ -109,9 +110,6 @@ func New(c Config, r prometheus.Registerer, log *slog.Logger) (*Sink, error) {
 	}
 	s := &Sink{
 		url: c.URL, extensions: overrides.Extensions, client: client, log: log, queue: make(chan *ce.Event, maxQueued),
-		events: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "preheat_audit_events_total", Help: "Completed events for the sink: sent, failed, or dropped at a full queue.",
-		}, []string{"result"}),
 	}
 	probe := ce.New()
 	for name, value := range s.extensions {
@@ -120,7 +118,7 @@ func New(c Config, r prometheus.Registerer, log *slog.Logger) (*Sink, error) {
 	if len(probe.Extensions()) != len(s.extensions) {
 		return nil, errors.New("the sink's overrides: an extension's name has other characters than a-z and 0-9")
 	}
-	r.MustRegister(s.events)
+	s.events = metric.NewCounter(r, metric.AuditEvents)
 	s.ctx, s.cancel = context.WithCancel(context.Background())
 	for range senders {
 		s.running.Go(s.run)

@@ -1,6 +1,10 @@
 package kube
 
-import "github.com/prometheus/client_golang/prometheus"
+import (
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/preheat-dev/preheat/internal/metric"
+)
 
 // Metrics are the measurements of claims. Those of the pools are the
 // controller's.
@@ -12,24 +16,11 @@ type Metrics struct {
 
 // NewMetrics registers the measurements.
 func NewMetrics(r prometheus.Registerer) *Metrics {
-	m := &Metrics{
-		claim: prometheus.NewHistogramVec(prometheus.HistogramOpts{
-			Name: "preheat_claim_seconds", Help: "Time to get a sandbox, fast from the warm ones or slow by waiting.",
-			Buckets: prometheus.ExponentialBuckets(0.001, 2, 16),
-		}, []string{"path"}),
-		conflicts: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "preheat_claim_conflicts_total", Help: "Sandboxes that someone else claimed first.",
-		}, []string{"pool"}),
-		misses: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "preheat_pool_misses_total", Help: "Claims that found no warm sandbox.",
-		}, []string{"pool"}),
-		unreachable: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "preheat_pool_unreachable_total", Help: "Sandboxes whose runner could not be reached.",
-		}, []string{"pool"}),
-		suspended: prometheus.NewGaugeVec(prometheus.GaugeOpts{
-			Name: "preheat_pool_suspended", Help: "1 while no sandbox is claimed since runners cannot be reached.",
-		}, []string{"pool"}),
+	return &Metrics{
+		claim:       metric.NewHistogram(r, metric.ClaimSeconds, prometheus.ExponentialBuckets(0.001, 2, 16)),
+		conflicts:   metric.NewCounter(r, metric.ClaimConflicts),
+		misses:      metric.NewCounter(r, metric.PoolMisses),
+		unreachable: metric.NewCounter(r, metric.PoolUnreachable),
+		suspended:   metric.NewGauge(r, metric.PoolSuspended),
 	}
-	r.MustRegister(m.claim, m.conflicts, m.misses, m.unreachable, m.suspended)
-	return m
 }
