@@ -10,13 +10,10 @@ import (
 	"log/slog"
 	"net"
 	"os"
-	"os/signal"
 	"slices"
 	"sync"
-	"syscall"
 
 	"github.com/prometheus/client_golang/prometheus"
-	"github.com/prometheus/client_golang/prometheus/collectors"
 
 	"github.com/preheat-dev/preheat/functions/chat"
 	"github.com/preheat-dev/preheat/functions/execute"
@@ -26,19 +23,16 @@ import (
 	"github.com/preheat-dev/preheat/functions/execute/pool/local"
 	"github.com/preheat-dev/preheat/functions/execute/pool/runc"
 	"github.com/preheat-dev/preheat/internal/budget"
+	"github.com/preheat-dev/preheat/internal/metric"
+	"github.com/preheat-dev/preheat/internal/process"
 	"github.com/preheat-dev/preheat/internal/server"
 	"github.com/preheat-dev/preheat/internal/telemetry"
 	"github.com/preheat-dev/preheat/ui"
 )
 
-func main() {
-	if err := run(); err != nil {
-		fmt.Fprintln(os.Stderr, "preheat:", err)
-		os.Exit(1)
-	}
-}
+func main() { process.Main("preheat", run) }
 
-func run() (err error) {
+func run(ctx context.Context) (err error) {
 	s, err := readSettings()
 	if err != nil {
 		return err
@@ -48,9 +42,6 @@ func run() (err error) {
 		return err
 	}
 	log := slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: s.LogLevel}))
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	defer stop()
-	context.AfterFunc(ctx, stop) // a second signal ends the process at once
 	flush, err := telemetry.SetUp(ctx, "preheat")
 	if err != nil {
 		return err
@@ -62,8 +53,7 @@ func run() (err error) {
 	}
 	defer func() { err = errors.Join(err, closed(listener.Close())) }()
 
-	metrics := prometheus.NewRegistry()
-	metrics.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	metrics := metric.NewRegistry()
 	memory, err := budget.ForProcess(s.MemoryBudgetMIB, metrics, log)
 	if err != nil {
 		return err
@@ -104,6 +94,7 @@ func run() (err error) {
 
 	var background sync.WaitGroup
 	defer background.Wait()
+	ctx, stop := context.WithCancel(ctx)
 	defer stop()
 	background.Go(func() {
 		if err := talk.Run(ctx); err != nil {

@@ -6,6 +6,7 @@ package metric
 
 import (
 	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
 	"github.com/prometheus/client_golang/prometheus/promauto"
 )
 
@@ -88,6 +89,14 @@ func (n Name) Describe() Description {
 		}
 	}
 	panic("metric: " + string(n) + " is not described")
+}
+
+// NewRegistry returns a registry that has the metrics of the Go runtime and of
+// the process.
+func NewRegistry() *prometheus.Registry {
+	r := prometheus.NewRegistry()
+	r.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	return r
 }
 
 // NewCounter makes a counter and registers it with r, if r is not nil.

@@ -9,13 +9,9 @@ import (
 	"log/slog"
 	"net"
 	"os"
-	"os/signal"
-	"syscall"
 	"time"
 
 	"github.com/gofiber/fiber/v2"
-	"github.com/prometheus/client_golang/prometheus"
-	"github.com/prometheus/client_golang/prometheus/collectors"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 	"k8s.io/client-go/rest"
 	serving "knative.dev/serving/pkg/client/clientset/versioned/typed/serving/v1"
@@ -24,6 +20,8 @@ import (
 	"github.com/preheat-dev/preheat/functions/chat/services"
 	"github.com/preheat-dev/preheat/internal/budget"
 	"github.com/preheat-dev/preheat/internal/environment"
+	"github.com/preheat-dev/preheat/internal/metric"
+	"github.com/preheat-dev/preheat/internal/process"
 	"github.com/preheat-dev/preheat/internal/server"
 	"github.com/preheat-dev/preheat/internal/telemetry"
 	"github.com/preheat-dev/preheat/ui"
@@ -43,14 +41,9 @@ type settings struct {
 	ServicesNamespace string
 }
 
-func main() {
-	if err := run(); err != nil {
-		fmt.Fprintln(os.Stderr, "chat:", err)
-		os.Exit(1)
-	}
-}
+func main() { process.Main("chat", run) }
 
-func run() error {
+func run(ctx context.Context) error {
 	var s settings
 	if err := environment.Read(&s); err != nil {
 		return err
@@ -71,9 +64,6 @@ func run() error {
 	if err := s.Locate("127.0.0.1:8080"); err != nil {
 		return err
 	}
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	defer stop()
-	context.AfterFunc(ctx, stop) // a second signal ends the process at once
 	return serve(ctx, s, log)
 }
 
@@ -83,8 +73,7 @@ func serve(ctx context.Context, s settings, log *slog.Logger) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, flush()) }()
-	metrics := prometheus.NewRegistry()
-	metrics.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	metrics := metric.NewRegistry()
 	memory, err := budget.ForProcess(s.MemoryBudgetMIB, metrics, log)
 	if err != nil {
 		return err

@@ -9,12 +9,9 @@ import (
 	"log/slog"
 	"net"
 	"os"
-	"os/signal"
-	"syscall"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
-	"github.com/prometheus/client_golang/prometheus/collectors"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 	"k8s.io/klog/v2"
@@ -26,6 +23,8 @@ import (
 	"github.com/preheat-dev/preheat/functions/execute/pool/kube"
 	"github.com/preheat-dev/preheat/internal/budget"
 	"github.com/preheat-dev/preheat/internal/environment"
+	"github.com/preheat-dev/preheat/internal/metric"
+	"github.com/preheat-dev/preheat/internal/process"
 	"github.com/preheat-dev/preheat/internal/server"
 	"github.com/preheat-dev/preheat/internal/telemetry"
 )
@@ -48,14 +47,9 @@ type settings struct {
 	EventTTL time.Duration `envDefault:"10m"`
 }
 
-func main() {
-	if err := run(); err != nil {
-		fmt.Fprintln(os.Stderr, "execute:", err)
-		os.Exit(1)
-	}
-}
+func main() { process.Main("execute", run) }
 
-func run() error {
+func run(ctx context.Context) error {
 	var s settings
 	if err := environment.Read(&s); err != nil {
 		return err
@@ -68,9 +62,6 @@ func run() error {
 	if err := s.Locate("127.0.0.1:8081"); err != nil {
 		return err
 	}
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	defer stop()
-	context.AfterFunc(ctx, stop) // a second signal ends the process at once
 	return serve(ctx, s, log)
 }
 
@@ -80,8 +71,7 @@ func serve(ctx context.Context, s settings, log *slog.Logger) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, flush()) }()
-	metrics := prometheus.NewRegistry()
-	metrics.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	metrics := metric.NewRegistry()
 	memory, err := budget.ForProcess(s.MemoryBudgetMIB, metrics, log)
 	if err != nil {
 		return err
