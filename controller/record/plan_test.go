@@ -22,7 +22,7 @@ func neverRan(r record) record {
 	return r
 }
 
-func names(records []record) string {
+func named(records []record) string {
 	var list []string
 	for _, r := range records {
 		list = append(list, r.name)
@@ -57,8 +57,8 @@ func TestPlan(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			before := slices.Clone(test.records)
 			got := plan(test.records, test.limits)
-			if names(got.drop) != test.drop || names(got.remove) != test.remove {
-				t.Errorf("drop %s and remove %s, want %s and %s", names(got.drop), names(got.remove), test.drop, test.remove)
+			if named(got.drop) != test.drop || named(got.remove) != test.remove {
+				t.Errorf("drop %s and remove %s, want %s and %s", named(got.drop), named(got.remove), test.drop, test.remove)
 			}
 			if !slices.Equal(test.records, before) {
 				t.Error("the records were changed")

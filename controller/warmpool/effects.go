@@ -19,6 +19,7 @@ import (
 	"github.com/preheat-dev/preheat/api/sandbox/v1alpha1"
 	"github.com/preheat-dev/preheat/controller/template"
 	"github.com/preheat-dev/preheat/internal/plan"
+	"github.com/preheat-dev/preheat/internal/quota"
 )
 
 const (
@@ -117,7 +118,7 @@ func ambiguous(err error) bool {
 func refusal(err error) plan.Problem {
 	p := plan.Problem{Reason: v1alpha1.ReasonCreateFailed, Message: err.Error()}
 	switch {
-	case apierrors.IsForbidden(err) && strings.Contains(err.Error(), "exceeded quota"):
+	case quota.IsExceeded(err):
 		p.Reason = v1alpha1.ReasonQuotaExceeded
 	case apierrors.IsForbidden(err), strings.Contains(err.Error(), "admission webhook"):
 		p.Reason = v1alpha1.ReasonForbidden

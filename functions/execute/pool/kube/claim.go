@@ -20,6 +20,7 @@ import (
 	"github.com/preheat-dev/preheat/api/sandbox/tracecontext"
 	"github.com/preheat-dev/preheat/api/sandbox/v1alpha1"
 	"github.com/preheat-dev/preheat/functions/execute/pool"
+	"github.com/preheat-dev/preheat/internal/quota"
 )
 
 // annotationRequest is the id of the execution, on its claim.
@@ -267,7 +268,7 @@ func (a *attempt) create(ctx context.Context, binding v1alpha1.Binding, wait tim
 	switch {
 	case err == nil && a.want.Event != "":
 		a.uid = created.UID
-	case overQuota(err) || apierrors.IsTooManyRequests(err):
+	case quota.IsExceeded(err) || apierrors.IsTooManyRequests(err):
 		a.refused.Store(time.Now().UnixNano())
 	}
 	return err
@@ -350,7 +351,7 @@ func (a *attempt) explain(caller context.Context, doing string, err error) error
 	kind := pool.ErrClosed
 	if a.want.Event != "" && apierrors.IsAlreadyExists(err) {
 		kind = pool.ErrDelivered
-	} else if overQuota(err) || apierrors.IsTooManyRequests(err) {
+	} else if quota.IsExceeded(err) || apierrors.IsTooManyRequests(err) {
 		kind = pool.ErrOverQuota
 	}
 	return fmt.Errorf("%s: %w: %w", doing, kind, err)

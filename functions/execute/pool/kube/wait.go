@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -178,9 +177,4 @@ func (a *attempt) selfServe(caller context.Context) (*corev1.Pod, error) {
 // reached.
 func (a *attempt) suspended() error {
 	return cmp.Or(a.reach.refused(a.pool.Name), fmt.Errorf("%w: runners could not be reached", pool.ErrClosed))
-}
-
-// overQuota reports whether admission refused for the sake of a quota.
-func overQuota(err error) bool {
-	return apierrors.IsForbidden(err) && strings.Contains(err.Error(), "exceeded quota")
 }
