@@ -3,6 +3,7 @@ package execution
 import (
 	"encoding/base64"
 	"strings"
+	"time"
 	"unicode/utf8"
 )
 
@@ -117,6 +118,9 @@ type Usage struct {
 	// OOMKills counts processes that the kernel killed at the memory limit.
 	OOMKills int64 `json:"oom_kills"`
 }
+
+// Milliseconds is a duration as results have it.
+func Milliseconds(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
 
 // Timings are durations in milliseconds, in the order in which they pass.
 type Timings struct {

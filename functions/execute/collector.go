@@ -91,7 +91,7 @@ func (c *collector) claimed(s pool.Sandbox, at time.Time) {
 	if s.Queued() {
 		spent = &c.result.TimingsMS.Queue
 	}
-	*spent = milliseconds(at.Sub(c.began))
+	*spent = execution.Milliseconds(at.Sub(c.began))
 }
 
 // Started implements pool.Sink.
@@ -222,7 +222,7 @@ func (c *collector) finish(o pool.Outcome) {
 		c.note("Output was left out: " + noMemory + ".")
 	}
 	r.Notes = append(r.Notes, o.Notes...)
-	r.TimingsMS.Start, r.TimingsMS.Run = milliseconds(o.Start), milliseconds(o.Run)
+	r.TimingsMS.Start, r.TimingsMS.Run = execution.Milliseconds(o.Start), execution.Milliseconds(o.Run)
 }
 
 // text is a stream as a result has it. The memory for the bytes as they came is

@@ -105,7 +105,7 @@ func (e *Executor) measure(ctx context.Context, r request, sink Sink) (*executio
 	e.metrics.inFlight.Inc()
 	defer e.metrics.inFlight.Dec()
 	result, err := e.execute(ctx, r, sink, began)
-	result.TimingsMS.Total = milliseconds(time.Since(began))
+	result.TimingsMS.Total = execution.Milliseconds(time.Since(began))
 	if span.SetAttributes(attribute.String("preheat.status", string(result.Status))); err != nil {
 		span.SetStatus(codes.Error, err.Error())
 	}
@@ -308,5 +308,3 @@ func (e *Executor) report(id string, p *execution.Program, r *execution.Result, 
 }
 
 func seconds(s float64) time.Duration { return time.Duration(s * float64(time.Second)) }
-
-func milliseconds(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }

@@ -226,8 +226,8 @@ func (r *Runner) execute(ctx context.Context, s *wire.Server, run wire.Run, rece
 	outcome.Truncated = truncated
 	outcome.Start, outcome.Run = started.Sub(received), ended.Sub(started)
 	cpu, rss := r.procs.Usage()
-	outcome.Usage.CPUMS = milliseconds(max(0, cpu-in.before))
-	outcome.Usage.WallMS = milliseconds(outcome.Run)
+	outcome.Usage.CPUMS = execution.Milliseconds(max(0, cpu-in.before))
+	outcome.Usage.WallMS = execution.Milliseconds(outcome.Run)
 	outcome.Usage.MaxRSSBytes = rss
 	outcome.Notes = append(outcome.Notes, streams.notes...)
 	outcome.Notes = append(outcome.Notes, r.sendArtifacts(s, known, run.Limits)...)
@@ -355,5 +355,3 @@ func environ(env map[string]string) []string {
 	}
 	return list
 }
-
-func milliseconds(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
