@@ -60,7 +60,7 @@ browser() {
   PREHEAT_LISTEN=127.0.0.1:0 PREHEAT_STATE_DIR=$state PREHEAT_LLM_DISCOVER=false build/bin/preheat 2>"$log" &
   local server=$! url= status=0
   for _ in $(seq 300); do
-    url=$(sed -n 's/.*msg="Preheat is here" url=\(.*\)/\1/p' "$log")
+    url=$(sed -n 's/.*msg=listening url=\(.*\)/\1/p' "$log")
     if [ -n "$url" ] && curl -sf -o /dev/null "$url/readyz"; then break; fi
     kill -0 "$server" || { cat "$log"; return 1; }
     sleep 0.1

@@ -2,8 +2,8 @@
 //
 //	POST /v1/chat/completions, GET /v1/models
 //	    in OpenAI's shape, from a language model behind it; bytes pass
-//	    through, errors keep their status and are never told as if the
-//	    assistant had said them
+//	    through, errors keep their status and are never sent as text of
+//	    the assistant
 //	GET /v1/chat/status
 //	    which model that is
 //	POST /v1/sandbox/execute

@@ -88,7 +88,7 @@ func (c *Chat) forward(f *fiber.Ctx, t *target, r modelRequest) error {
 	seen.FirstByte()
 	seen.End(relay.OutcomeOf(res.StatusCode))
 	if media != execution.MediaJSON || !bytes.HasPrefix(bytes.TrimSpace(body), []byte("{")) {
-		return notAnAPI(res.StatusCode, body).Send(f)
+		return errNotOpenAI(res.StatusCode, body).Send(f)
 	}
 	f.Status(res.StatusCode).Set(fiber.HeaderContentType, fiber.MIMEApplicationJSON)
 	return f.Send(body)
@@ -135,9 +135,9 @@ func (c *Chat) unanswered(f *fiber.Ctx, seen *relay.Observation, err error) erro
 	return relay.UpstreamError(err).Send(f)
 }
 
-// notAnAPI is the answer to one that is not in OpenAI's shape, such as a
+// errNotOpenAI is the answer to one that is not in OpenAI's shape, such as a
 // proxy's page. An error keeps its status.
-func notAnAPI(status int, body []byte) *openai.Error {
+func errNotOpenAI(status int, body []byte) *openai.Error {
 	if status < http.StatusBadRequest {
 		return openai.NewError(http.StatusBadGateway, openai.TypeUpstream, "upstream_invalid",
 			fmt.Sprintf("The model server answered with status %d and something that is not JSON. Is its URL right?", status))

@@ -15,7 +15,7 @@ import (
 type Service struct {
 	Name  string `json:"name"`
 	Ready bool   `json:"ready"`
-	// Problem says why it is not ready, as far as the cluster tells.
+	// Problem says why it is not ready, as far as the cluster knows.
 	Problem string `json:"problem"`
 	URL     string `json:"url"`
 	// Revision is the latest one that became ready, and Replicas are its.

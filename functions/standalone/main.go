@@ -37,7 +37,7 @@ func run(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	talkConfig, err := chat.ConfigFromEnv()
+	chatConfig, err := chat.ConfigFromEnv()
 	if err != nil {
 		return err
 	}
@@ -76,7 +76,7 @@ func run(ctx context.Context) (err error) {
 	defer closeSink(context.WithoutCancel(ctx))
 	api := httpapi.New(executor, pool, metrics)
 	events := cloudevent.New(cloudevent.Options{Executor: executor, API: api, Source: "/preheat/execute", Sink: sink})
-	talk, err := newChat(talkConfig, s, listener.Addr(), metrics, log)
+	chatFunction, err := newChat(chatConfig, s, listener.Addr(), metrics, log)
 	if err != nil {
 		return err
 	}
@@ -90,18 +90,18 @@ func run(ctx context.Context) (err error) {
 	server.Documents(web.App())
 	api.Register(web.App())
 	events.Register(web.App())
-	talk.Register(web.App())
+	chatFunction.Register(web.App())
 
 	var background sync.WaitGroup
 	defer background.Wait()
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
 	background.Go(func() {
-		if err := talk.Run(ctx); err != nil {
+		if err := chatFunction.Run(ctx); err != nil {
 			log.Error("Looking for model servers ended", "error", err)
 		}
 	})
-	log.Info("Preheat is here", "url", "http://"+listener.Addr().String())
+	log.Info("listening", "url", "http://"+listener.Addr().String())
 	err = web.Serve(ctx, listener)
 	api.Wait()
 	return err

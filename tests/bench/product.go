@@ -27,7 +27,7 @@ type product struct {
 	logged chan struct{}
 }
 
-var listening = regexp.MustCompile(`msg="Preheat is here" url=(\S+)`)
+var listening = regexp.MustCompile(`msg=listening url=(\S+)`)
 
 func startProduct(ctx context.Context, stateDir string) (*product, error) {
 	p := &product{

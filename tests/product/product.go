@@ -156,7 +156,7 @@ func binary(root string) string {
 	return filepath.Join(root, "build", "bin", "preheat")
 }
 
-var listening = regexp.MustCompile(`msg="Preheat is here" url=(\S+)`)
+var listening = regexp.MustCompile(`msg=listening url=(\S+)`)
 
 func (p *Product) follow(out io.Reader) {
 	defer close(p.logged)

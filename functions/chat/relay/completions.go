@@ -44,7 +44,7 @@ func Completions(f *fiber.Ctx, w *Watchdog, res *http.Response, idle time.Durati
 	})
 }
 
-// errReported: the stream itself has told the client about its failure.
+// errReported: the stream itself has reported its failure to the client.
 var errReported = errors.New("the model server reported an error")
 
 func relayCompletions(w *Watchdog, body io.Reader, idle time.Duration, events *server.SSE, seen *Observation) error {
@@ -79,7 +79,7 @@ func relayCompletions(w *Watchdog, body io.Reader, idle time.Duration, events *s
 }
 
 func isDone(frame []byte) bool {
-	// Content that holds the mark is told apart by the field's exact value.
+	// Content that holds the mark is recognised by the field's exact value.
 	return bytes.Contains(frame, []byte("[DONE]")) && string(bytes.TrimSpace(frames.Field(frame, "data"))) == "[DONE]"
 }
 
@@ -91,7 +91,7 @@ func isError(frame []byte) bool {
 		return true
 	}
 	// Within a JSON string these quotes would be escaped: nearly every frame
-	// is told by this alone.
+	// is decided by this alone.
 	if !bytes.Contains(frame, []byte(`"error"`)) {
 		return false
 	}

@@ -38,7 +38,7 @@ func Execution(f *fiber.Ctx, w *Watchdog, res *http.Response) error {
 }
 
 // relayUntilExit passes events on, the exit event last, and returns the
-// sandbox's name as soon as it was told.
+// sandbox's name as soon as it is known.
 func relayUntilExit(w *Watchdog, body io.Reader, events *server.SSE) (sandbox string, err error) {
 	r := frames.NewReader(w.reader(body, Silence), executionFrameLimit)
 	for {

@@ -54,7 +54,7 @@ func readEvent(c *fiber.Ctx, body []byte, structured bool) (*ce.Event, *executio
 }
 
 // event makes an event of what checkAttributes has found good. What the SDK
-// does not take it tells when it validates the event.
+// does not take it reports when it validates the event.
 func (r *received) event() *ce.Event {
 	e := ce.New()
 	for name, value := range r.attributes {

@@ -100,11 +100,11 @@ func TestRoutesAreOperations(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	talk, err := chat.New(chat.Options{Config: config, ForwardReads: true})
+	chatFunction, err := chat.New(chat.Options{Config: config, ForwardReads: true})
 	if err != nil {
 		t.Fatal(err)
 	}
-	talk.Register(app)
+	chatFunction.Register(app)
 	server.Documents(app)
 	var routes []string
 	for _, r := range app.GetRoutes(true) {
