@@ -3,6 +3,7 @@ package runner
 import (
 	"bytes"
 	"context"
+	"crypto/sha256"
 	"encoding/binary"
 	"errors"
 	"io"
@@ -34,7 +35,8 @@ func newDoor(t *testing.T, limits timeouts) *door {
 	if err != nil {
 		t.Fatal(err)
 	}
-	d := &door{admission: admission{token: "t"}, address: l.Addr().String(), finish: make(chan struct{}), end: make(chan error, 1)}
+	hash := sha256.Sum256([]byte("t"))
+	d := &door{admission: admission{tokenHash: hash[:]}, address: l.Addr().String(), finish: make(chan struct{}), end: make(chan error, 1)}
 	d.open(l)
 	go func() { d.end <- listen(l, func(conn net.Conn) error { return d.serve(conn, limits) }) }()
 	t.Cleanup(func() { _ = l.Close() })

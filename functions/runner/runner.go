@@ -38,9 +38,9 @@ type Config struct {
 	Warm []string
 	// Imports are the modules that a warm Python has imported.
 	Imports []string
-	// Token is what a connection must show before it may bring the run, unless
-	// it is empty.
-	Token string
+	// TokenHash is the SHA-256 of the token that a connection must show before
+	// it may bring the run; without it any connection may.
+	TokenHash []byte
 	// Env is the environment of every program.
 	Env map[string]string
 	// WorkDir is the programs' working directory, empty at the start.
@@ -78,7 +78,7 @@ func New(config Config) (*Runner, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := &Runner{config: config, admission: admission{token: config.Token}, procs: newProcesses(), warm: map[string]*interpreter{}, reserve: reserve, memory: openMemoryEvents(config.CgroupRoot)}
+	r := &Runner{config: config, admission: admission{tokenHash: config.TokenHash}, procs: newProcesses(), warm: map[string]*interpreter{}, reserve: reserve, memory: openMemoryEvents(config.CgroupRoot)}
 	for _, name := range config.Warm {
 		lang, ok := language.Find(name)
 		if !ok {

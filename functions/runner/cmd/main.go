@@ -2,17 +2,20 @@
 //
 // Its settings come from the environment:
 //
-//	PREHEAT_RUNNER_WARM     languages to start ahead, separated by commas
-//	PREHEAT_RUNNER_IMPORTS  modules that a warm Python imports
-//	PREHEAT_RUNNER_TOKEN    token that a connection must show before it brings the run
-//	PREHEAT_RUNNER_FD       descriptor of a connected socket to serve
-//	PREHEAT_RUNNER_LISTEN   TCP address to serve, if there is no such socket
-//	PREHEAT_RUNNER_PROBE    TCP address where HTTP probes are answered, if any
+//	PREHEAT_RUNNER_WARM          languages to start ahead, separated by commas
+//	PREHEAT_RUNNER_IMPORTS       modules that a warm Python imports
+//	PREHEAT_RUNNER_TOKEN_SHA256  hash of the token that a connection must show, in hexadecimal
+//	PREHEAT_RUNNER_TOKEN         that token itself, instead of its hash
+//	PREHEAT_RUNNER_FD            descriptor of a connected socket to serve
+//	PREHEAT_RUNNER_LISTEN        TCP address to serve, if there is no such socket
+//	PREHEAT_RUNNER_PROBE         TCP address where HTTP probes are answered, if any
 //
 // None of them reaches a program.
 package main
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -49,6 +52,10 @@ func run() error {
 	// the other processors to the program.
 	runtime.GOMAXPROCS(1)
 	set, env := environment()
+	hash, err := tokenHash(set)
+	if err != nil {
+		return err
+	}
 	warm := make(chan struct{})
 	if address := set["PROBE"]; address != "" {
 		if err := answerProbes(address, warm); err != nil {
@@ -61,7 +68,7 @@ func run() error {
 		}
 	}
 	r, err := runner.New(runner.Config{
-		Warm: list(set["WARM"]), Imports: list(set["IMPORTS"]), Token: set["TOKEN"],
+		Warm: list(set["WARM"]), Imports: list(set["IMPORTS"]), TokenHash: hash,
 		Env: env, WorkDir: workDir, CgroupRoot: cgroupRoot,
 	})
 	if err != nil {
@@ -97,6 +104,20 @@ func environment() (set, env map[string]string) {
 		}
 	}
 	return set, env
+}
+
+// tokenHash returns the hash of the token that connections must show, or nothing
+// if none is needed. A hash that is not one must not open the sandbox.
+func tokenHash(set map[string]string) ([]byte, error) {
+	if token := set["TOKEN"]; token != "" && set["TOKEN_SHA256"] == "" {
+		sum := sha256.Sum256([]byte(token))
+		return sum[:], nil
+	}
+	hash, err := hex.DecodeString(set["TOKEN_SHA256"])
+	if err != nil || len(hash) != 0 && len(hash) != sha256.Size {
+		return nil, fmt.Errorf("%sTOKEN_SHA256 is not a SHA-256 in hexadecimal", settings)
+	}
+	return hash, nil
 }
 
 // endOnTerm lets SIGTERM end a sandbox that runs nothing: a program must not
