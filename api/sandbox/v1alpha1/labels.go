@@ -23,6 +23,10 @@ const (
 // AnnotationTrace is the traceparent of a claim's claimant, if that is traced.
 const AnnotationTrace = GroupName + "/traceparent"
 
+// AnnotationTokenKey is the id of the key from which a sandbox's token is made;
+// see package token.
+const AnnotationTokenKey = GroupName + "/token-key"
+
 // AnnotationBegun says of the claim of an event whether its program may have
 // begun: "false" from the claim's creation, "true" before its sandbox gets the
 // program. A claim that is over and says "false" never ran anything.
@@ -40,7 +44,10 @@ const (
 
 // Variables that the controller sets for the runner of a sandbox.
 const (
-	// EnvToken holds the token that the one run must carry.
+	// EnvTokenHash holds the SHA-256 of the token that the one run must carry,
+	// in hexadecimal.
+	EnvTokenHash = "PREHEAT_RUNNER_TOKEN_SHA256"
+	// EnvToken holds that token itself, in a Pod without EnvTokenHash.
 	EnvToken = "PREHEAT_RUNNER_TOKEN"
 	// EnvListen holds the address on which the runner takes it.
 	EnvListen = "PREHEAT_RUNNER_LISTEN"

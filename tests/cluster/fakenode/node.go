@@ -21,6 +21,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 
+	"github.com/preheat-dev/preheat/api/sandbox/token"
 	"github.com/preheat-dev/preheat/api/sandbox/v1alpha1"
 )
 
@@ -69,7 +70,7 @@ type Node struct {
 
 	mu      sync.Mutex
 	pods    map[types.UID]*corev1.Pod
-	byToken map[string]identity
+	byHash  map[string]identity
 	uses    map[types.UID]int
 	claimed map[types.UID]string
 	faults  []string
@@ -96,7 +97,7 @@ func Start(ctx context.Context, config *rest.Config, opts Options) (*Node, error
 	}
 	n := &Node{
 		opts: opts, kube: kube, listener: listener, work: make(chan *corev1.Pod, 10000),
-		pods: map[types.UID]*corev1.Pod{}, byToken: map[string]identity{}, uses: map[types.UID]int{},
+		pods: map[types.UID]*corev1.Pod{}, byHash: map[string]identity{}, uses: map[types.UID]int{},
 		claimed: map[types.UID]string{}, conns: map[net.Conn]bool{},
 	}
 	ctx, n.cancel = context.WithCancel(ctx)
@@ -178,7 +179,7 @@ func (n *Node) see(ctx context.Context, event watch.EventType, pod *corev1.Pod) 
 		delete(n.pods, pod.UID)
 	} else {
 		n.pods[pod.UID] = pod
-		n.byToken[Token(pod)] = identity{pod.Name, pod.UID}
+		n.byHash[tokenHash(pod)] = identity{pod.Name, pod.UID}
 	}
 	n.mu.Unlock()
 	if event == watch.Deleted && n.opts.Deleted != nil {
@@ -198,11 +199,14 @@ func (n *Node) see(ctx context.Context, event watch.EventType, pod *corev1.Pod) 
 	}
 }
 
-// Token is the token of a sandbox.
-func Token(pod *corev1.Pod) string {
+// tokenHash is the hash of a sandbox's token.
+func tokenHash(pod *corev1.Pod) string {
 	for _, e := range pod.Spec.Containers[0].Env {
-		if e.Name == v1alpha1.EnvToken {
+		switch e.Name {
+		case v1alpha1.EnvTokenHash:
 			return e.Value
+		case v1alpha1.EnvToken:
+			return token.Hash(e.Value)
 		}
 	}
 	return ""

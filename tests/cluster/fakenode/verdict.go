@@ -9,6 +9,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/preheat-dev/preheat/api/execution"
+	"github.com/preheat-dev/preheat/api/sandbox/token"
 	"github.com/preheat-dev/preheat/api/sandbox/v1alpha1"
 	"github.com/preheat-dev/preheat/functions/execute/pool"
 	"github.com/preheat-dev/preheat/functions/runner/wire"
@@ -102,7 +103,7 @@ func (n *Node) take(conn net.Conn) {
 		return
 	}
 	n.mu.Lock()
-	pod, ok := n.byToken[hello.Token]
+	pod, ok := n.byHash[token.Hash(hello.Token)]
 	if ok {
 		n.uses[pod.uid]++
 		if n.uses[pod.uid] > 1 {

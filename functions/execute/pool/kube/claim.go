@@ -211,11 +211,11 @@ func (a *attempt) fast(caller context.Context) (*sandbox, error) {
 // not be reached lately it waits for the connection, so that no sandbox is
 // spent on another failure. It returns nil when there is none.
 func (a *attempt) candidate(ctx context.Context) (*candidate, *dialing, error) {
-	e := a.cache.take(a.offer, a.reach.avoids(a.pool.Name))
+	e, err := a.usable(ctx)
 	if e == nil {
-		return nil, nil, nil
+		return nil, nil, err
 	}
-	d := dial(ctx, e.pod)
+	d := a.dial(ctx, e.pod)
 	if !a.reach.cautious(a.pool.Name) {
 		return e, d, nil
 	}
@@ -224,6 +224,27 @@ func (a *attempt) candidate(ctx context.Context) (*candidate, *dialing, error) {
 		return nil, nil, err
 	}
 	return e, d, nil
+}
+
+// usable takes a candidate whose token is known. One whose token is not known
+// here is never taken again. It returns nil when there is none.
+func (a *attempt) usable(ctx context.Context) (*candidate, error) {
+	for {
+		e := a.cache.take(a.offer, a.reach.avoids(a.pool.Name))
+		if e == nil {
+			return nil, nil
+		}
+		_, err := a.keys.token(ctx, e.pod)
+		switch {
+		case err == nil:
+			return e, nil
+		case errors.Is(err, errUnknownKey):
+			a.log.Warn("A sandbox cannot be used", "pool", a.pool.Name, "sandbox", e.pod.Name, "error", err)
+		default:
+			a.cache.release(e)
+			return nil, fmt.Errorf("get the token of a sandbox: %w", err)
+		}
+	}
 }
 
 // begin creates the claim and takes a sandbox side by side. The claim comes

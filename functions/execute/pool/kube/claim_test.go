@@ -111,12 +111,12 @@ func TestGiveBack(t *testing.T) {
 func TestRunner(t *testing.T) {
 	pod := func(listen string) *corev1.Pod {
 		return warmPod("p", "r", func(p *corev1.Pod) {
-			p.Spec.Containers = []corev1.Container{{Env: []corev1.EnvVar{{Name: v1alpha1.EnvToken, Value: "t"}, {Name: v1alpha1.EnvListen, Value: listen}}}}
+			p.Spec.Containers = []corev1.Container{{Env: []corev1.EnvVar{{Name: v1alpha1.EnvListen, Value: listen}}}}
 		}).pod
 	}
 	for listen, want := range map[string]string{":7070": "10.0.0.1:7070", "[::]:7070": "10.0.0.1:7070", "": "", ":0x1": "", ":99999": "", "7070": ""} {
-		if token, address := runner(pod(listen)); token != "t" || address != want {
-			t.Errorf("%q: token %q, address %q, want %q", listen, token, address, want)
+		if address := runner(pod(listen)); address != want {
+			t.Errorf("%q: address %q, want %q", listen, address, want)
 		}
 	}
 }

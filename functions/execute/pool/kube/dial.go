@@ -25,13 +25,15 @@ type dialing struct {
 
 // dial begins to connect to a Pod's runner. Its caller has to call await or
 // cancel.
-func dial(ctx context.Context, pod *corev1.Pod) *dialing {
+func (p *Pool) dial(ctx context.Context, pod *corev1.Pod) *dialing {
 	ctx, stop := context.WithCancel(ctx)
 	d := &dialing{stop: stop, done: make(chan struct{})}
-	token, address := runner(pod)
 	go func() { // await and cancel wait for it
 		defer close(d.done)
-		d.conn, d.runner, d.err = greet(ctx, address, token)
+		var token string
+		if token, d.err = p.keys.token(ctx, pod); d.err == nil {
+			d.conn, d.runner, d.err = greet(ctx, runner(pod), token)
+		}
 	}()
 	return d
 }
@@ -61,8 +63,7 @@ func connectTo(ctx context.Context, address string) (net.Conn, error) {
 
 // probe connects to a Pod's runner and sends nothing, which leaves it as it is.
 func probe(ctx context.Context, pod *corev1.Pod) error {
-	_, address := runner(pod)
-	conn, err := connectTo(ctx, address)
+	conn, err := connectTo(ctx, runner(pod))
 	if err != nil {
 		return err
 	}
@@ -123,22 +124,28 @@ func (a *attempt) reached(ctx context.Context, pod *corev1.Pod, d *dialing) erro
 	return nil
 }
 
-// runner returns a Pod's token and its runner's address.
-func runner(pod *corev1.Pod) (token, address string) {
-	if len(pod.Spec.Containers) == 0 {
-		return "", ""
+// runner returns the address of a Pod's runner; empty if it says none.
+func runner(pod *corev1.Pod) string {
+	_, port, err := net.SplitHostPort(env(pod, v1alpha1.EnvListen))
+	if err != nil {
+		return ""
 	}
+	if _, err := strconv.ParseUint(port, 10, 16); err != nil {
+		return ""
+	}
+	return net.JoinHostPort(pod.Status.PodIP, port)
+}
+
+// env returns a variable of a Pod's first container.
+func env(pod *corev1.Pod, name string) string {
+	if len(pod.Spec.Containers) == 0 {
+		return ""
+	}
+	value := ""
 	for _, e := range pod.Spec.Containers[0].Env {
-		switch e.Name {
-		case v1alpha1.EnvToken:
-			token = e.Value
-		case v1alpha1.EnvListen:
-			if _, port, err := net.SplitHostPort(e.Value); err == nil {
-				if _, err := strconv.ParseUint(port, 10, 16); err == nil {
-					address = net.JoinHostPort(pod.Status.PodIP, port)
-				}
-			}
+		if e.Name == name {
+			value = e.Value // the last one counts
 		}
 	}
-	return token, address
+	return value
 }

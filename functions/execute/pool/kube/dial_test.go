@@ -48,11 +48,11 @@ func TestConnectKnowsTheDeadline(t *testing.T) {
 			p.Spec.Containers = []corev1.Container{{Env: []corev1.EnvVar{{Name: v1alpha1.EnvListen, Value: l.Addr().String()}}}}
 		}).pod
 		a := &attempt{
-			Pool:  &Pool{reach: testReach(t, nil), cache: testCache(t, newEntry(pod, time.Now()))},
+			Pool:  &Pool{keys: newKeyring(nil), reach: testReach(t, nil), cache: testCache(t, newEntry(pod, time.Now()))},
 			offer: offer{pool: &v1alpha1.SandboxWarmPool{ObjectMeta: metav1.ObjectMeta{Name: "code"}}},
 			want:  pool.Claim{Deadline: time.Now().Add(time.Minute)},
 		}
-		s, err := a.connect(t.Context(), pod, dial(t.Context(), pod))
+		s, err := a.connect(t.Context(), pod, a.dial(t.Context(), pod))
 		if err != nil {
 			t.Fatalf("%s: %v", name, err)
 		}

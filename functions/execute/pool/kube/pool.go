@@ -84,6 +84,7 @@ type Pool struct {
 	cache     *cache
 	reach     *reach
 	running   running
+	keys      *keyring
 	metrics   *Metrics
 	log       *slog.Logger
 	tracer    trace.Tracer
@@ -126,6 +127,7 @@ func New(ctx context.Context, c Config, m *Metrics, log *slog.Logger) (*Pool, er
 		namespace: c.Namespace, remember: min(cmp.Or(max(c.Remember, 0), defaultRemember), 24*time.Hour), kube: kube, client: client, metrics: m, log: log,
 		tracer: otel.Tracer(tracerName),
 	}
+	p.keys = newKeyring(kube.CoreV1().Secrets(c.Namespace))
 	p.ctx, p.cancel = context.WithCancel(context.WithoutCancel(ctx))
 	p.reach = newReach(p.ctx, func(poolName string) (*corev1.Pod, bool) { return p.cache.target(poolName) }, m, log)
 	if p.cache, err = newCache(kube, client, c.Namespace); err != nil {
@@ -136,6 +138,9 @@ func New(ctx context.Context, c Config, m *Metrics, log *slog.Logger) (*Pool, er
 		p.cancel()
 		p.cache.stop()
 		return nil, fmt.Errorf("watch the pools of namespace %s: %w", c.Namespace, err)
+	}
+	if err := p.keys.read(ctx); err != nil {
+		log.Warn("The keys of the sandboxes are read again with the first claim", "error", err)
 	}
 	return p, nil
 }

@@ -57,7 +57,7 @@ func (a *attempt) slow(caller context.Context) (*sandbox, error) {
 		a.discard(nil)
 		return nil, err
 	}
-	s, err := a.connect(caller, pod, dial(caller, pod))
+	s, err := a.connect(caller, pod, a.dial(caller, pod))
 	if err != nil {
 		a.discard(pod)
 		return nil, a.explain(caller, "claim sandbox "+pod.Name, err)
