@@ -124,11 +124,17 @@ func run(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
+	keys := warmpool.NewKeys(kubeclient.Get(ctx), s.Namespace)
 	blueprints := template.NewBlueprints(s.ceiling)
 	controllers := []*controller.Impl{
-		warmpool.NewController(ctx, x, s.MaxCreating, blueprints), claim.NewController(ctx, x), template.NewController(ctx, x, blueprints), records,
+		warmpool.NewController(ctx, x, keys, s.MaxCreating, blueprints), claim.NewController(ctx, x), template.NewController(ctx, x, blueprints), records,
 	}
 	startInformers()
+	stopKeys, err := keys.Start(ctx)
+	if err != nil {
+		return err
+	}
+	defer stopKeys()
 	return controller.StartAll(ctx, controllers...)
 }
 

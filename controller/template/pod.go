@@ -121,9 +121,15 @@ func setEnv(c *corev1.Container, name, value string) {
 	c.Env = append(c.Env, corev1.EnvVar{Name: name, Value: value})
 }
 
+// Admission is what a sandbox knows of its token.
+type Admission struct {
+	// Key is the id of the key of its token, Hash the token's hash.
+	Key, Hash string
+}
+
 // Pod returns the Pod of a new sandbox of a pool. The pool owns it as long as
 // nobody has claimed it.
-func (b *Blueprint) Pod(pool *v1alpha1.SandboxWarmPool, name, token string) *corev1.Pod {
+func (b *Blueprint) Pod(pool *v1alpha1.SandboxWarmPool, name string, a Admission) *corev1.Pod {
 	pod := &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{
 			Namespace: pool.Namespace, Name: name, Labels: map[string]string{}, Annotations: map[string]string{},
@@ -144,6 +150,7 @@ func (b *Blueprint) Pod(pool *v1alpha1.SandboxWarmPool, name, token string) *cor
 	pod.Labels[v1alpha1.LabelPool] = pool.Name
 	pod.Labels[v1alpha1.LabelTemplate] = b.name
 	pod.Labels[v1alpha1.LabelRevision] = b.Revision
-	setEnv(&pod.Spec.Containers[0], v1alpha1.EnvToken, token)
+	pod.Annotations[v1alpha1.AnnotationTokenKey] = a.Key
+	setEnv(&pod.Spec.Containers[0], v1alpha1.EnvTokenHash, a.Hash)
 	return pod
 }

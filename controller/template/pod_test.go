@@ -30,7 +30,7 @@ func build(t *testing.T, tmpl *v1alpha1.SandboxTemplate) (*template.Blueprint, *
 		t.Fatal(err)
 	}
 	pool := &v1alpha1.SandboxWarmPool{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "code", UID: "u1"}}
-	return b, b.Pod(pool, "code-abcde", "secret")
+	return b, b.Pod(pool, "code-abcde", template.Admission{Key: "key-1", Hash: "hash"})
 }
 
 func TestDefaultsHarden(t *testing.T) {
@@ -68,7 +68,7 @@ func TestDefaultsHarden(t *testing.T) {
 			t.Errorf("volume %s is not a size-limited tmpfs", v.Name)
 		}
 	}
-	if want := []corev1.EnvVar{{Name: "PREHEAT_RUNNER_LISTEN", Value: ":7070"}, {Name: "PREHEAT_RUNNER_PROBE", Value: ":7071"}, {Name: "PREHEAT_RUNNER_TOKEN", Value: "secret"}}; !slices.Equal(c.Env, want) {
+	if want := []corev1.EnvVar{{Name: "PREHEAT_RUNNER_LISTEN", Value: ":7070"}, {Name: "PREHEAT_RUNNER_PROBE", Value: ":7071"}, {Name: "PREHEAT_RUNNER_TOKEN_SHA256", Value: "hash"}}; !slices.Equal(c.Env, want) {
 		t.Errorf("environment %v, want %v", c.Env, want)
 	}
 }

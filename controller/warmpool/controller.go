@@ -28,6 +28,7 @@ import (
 	templateinformer "github.com/preheat-dev/preheat/api/client/injection/informers/sandbox/v1alpha1/sandboxtemplate"
 	poolinformer "github.com/preheat-dev/preheat/api/client/injection/informers/sandbox/v1alpha1/sandboxwarmpool"
 	poolreconciler "github.com/preheat-dev/preheat/api/client/injection/reconciler/sandbox/v1alpha1/sandboxwarmpool"
+	listers "github.com/preheat-dev/preheat/api/client/listers/sandbox/v1alpha1"
 	"github.com/preheat-dev/preheat/api/sandbox/v1alpha1"
 	"github.com/preheat-dev/preheat/controller/index"
 	"github.com/preheat-dev/preheat/controller/template"
@@ -35,7 +36,8 @@ import (
 
 // NewController returns the controller of SandboxWarmPools, of which each has
 // at most maxCreating sandboxes warming up at once, made from the blueprints.
-func NewController(ctx context.Context, x *index.Index, maxCreating int, blueprints *template.Blueprints) *controller.Impl {
+// Their tokens are made from keys.
+func NewController(ctx context.Context, x *index.Index, keys *Keys, maxCreating int, blueprints *template.Blueprints) *controller.Impl {
 	pods := podinformer.Get(ctx, index.PodSelector)
 	m, err := newMetrics()
 	if err != nil {
@@ -44,7 +46,7 @@ func NewController(ctx context.Context, x *index.Index, maxCreating int, bluepri
 	r := &poolReconciler{
 		kube: kubeclient.Get(ctx), client: client.Get(ctx), pods: pods.Lister(),
 		claims: claiminformer.Get(ctx).Lister(), templates: templateinformer.Get(ctx).Lister(),
-		ledger: newLedger(), metrics: m, tracer: newTracer(), maxCreating: maxCreating, index: x, blueprints: blueprints,
+		keys: keys, ledger: newLedger(), metrics: m, tracer: newTracer(), maxCreating: maxCreating, index: x, blueprints: blueprints,
 	}
 	impl := poolreconciler.NewImpl(ctx, r, func(impl *controller.Impl) controller.Options {
 		return controller.Options{
@@ -107,6 +109,12 @@ func handle(ctx context.Context, impl *controller.Impl, r *poolReconciler, pods 
 		},
 	})
 	pools := poolinformer.Get(ctx).Lister()
+	// Sandboxes with another key than the current one are replaced.
+	add(r.keys.informer, controller.HandleAll(func(obj any) {
+		if s, ok := last(obj).(*corev1.Secret); ok {
+			r.enqueueNamespace(ctx, impl, pools, s.Namespace)
+		}
+	}))
 	add(templateinformer.Get(ctx).Informer(), controller.HandleAll(func(obj any) {
 		t, ok := last(obj).(*v1alpha1.SandboxTemplate)
 		if !ok {
@@ -123,6 +131,17 @@ func handle(ctx context.Context, impl *controller.Impl, r *poolReconciler, pods 
 			}
 		}
 	}))
+}
+
+func (r *poolReconciler) enqueueNamespace(ctx context.Context, impl *controller.Impl, pools listers.SandboxWarmPoolLister, namespace string) {
+	all, err := pools.SandboxWarmPools(namespace).List(labels.Everything())
+	if err != nil {
+		logging.FromContext(ctx).Errorw("Failed to list the pools of a namespace", "error", err)
+		return
+	}
+	for _, p := range all {
+		impl.Enqueue(p)
+	}
 }
 
 // last returns the object of an event, the last known one after a lost watch.

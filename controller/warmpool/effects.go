@@ -2,7 +2,6 @@ package warmpool
 
 import (
 	"context"
-	"crypto/rand"
 	"errors"
 	"fmt"
 	"strings"
@@ -90,7 +89,10 @@ func (e *effects) create(ctx context.Context) error {
 	e.note(func() {
 		e.memory.made[name], e.memory.born[name] = start.Add(unseenFor), refill{start, e.traces}
 	})
-	_, err := e.podClient().Create(ctx, e.blueprint.Pod(e.pool, name, rand.Text()), metav1.CreateOptions{})
+	admission, err := e.reconciler.keys.admission(ctx, e.pool.Namespace, name)
+	if err == nil {
+		_, err = e.podClient().Create(ctx, e.blueprint.Pod(e.pool, name, admission), metav1.CreateOptions{})
+	}
 	if err == nil {
 		return nil
 	}

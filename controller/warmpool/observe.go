@@ -33,8 +33,10 @@ type observation struct {
 	// revision is the template's; empty if there is no usable template, for
 	// the reason in paused.
 	revision string
-	paused   plan.Problem
-	now      time.Time
+	// key is the current key of the sandboxes' tokens; empty if none is known.
+	key    string
+	paused plan.Problem
+	now    time.Time
 
 	maxCreating int
 }
@@ -142,7 +144,7 @@ func Holds(c *v1alpha1.SandboxClaim, pod *corev1.Pod) bool {
 
 func (o *observation) sandbox(pod *corev1.Pod) plan.Sandbox {
 	x := plan.Sandbox{
-		Name: pod.Name, Revision: pod.Labels[v1alpha1.LabelRevision], Created: pod.CreationTimestamp.Time,
+		Name: pod.Name, Revision: o.revisionOf(pod), Created: pod.CreationTimestamp.Time,
 		Ending: pod.DeletionTimestamp != nil || o.memory.deleted[pod.Name],
 	}
 	switch pod.Labels[v1alpha1.LabelState] {
@@ -171,6 +173,15 @@ func (o *observation) sandbox(pod *corev1.Pod) plan.Sandbox {
 		x.Problem = plan.Problem{Reason: v1alpha1.ReasonSandboxFailed, Message: "sandbox " + pod.Name + " is no longer ready"}
 	}
 	return x
+}
+
+// revisionOf is the revision of a sandbox's template. A sandbox whose token is
+// made from an older key has none: it is replaced as if its template had changed.
+func (o *observation) revisionOf(pod *corev1.Pod) string {
+	if o.key != "" && pod.Annotations[v1alpha1.AnnotationTokenKey] != o.key {
+		return ""
+	}
+	return pod.Labels[v1alpha1.LabelRevision]
 }
 
 // unclaimed tells how far a sandbox is that nobody has claimed.

@@ -39,6 +39,7 @@ type poolReconciler struct {
 	pods      corelisters.PodLister
 	claims    listers.SandboxClaimLister
 	templates listers.SandboxTemplateLister
+	keys      *Keys
 	memories  memories
 	ledger    *ledger
 	metrics   *metrics
@@ -159,6 +160,7 @@ func (r *poolReconciler) run(ctx context.Context, pool *v1alpha1.SandboxWarmPool
 	}
 	if b != nil {
 		o.revision = b.Revision
+		o.key = r.keys.current(pool.Namespace)
 	}
 	state := o.state()
 	r.learn(ctx, o, state)

@@ -24,7 +24,7 @@ var may = map[string]map[string]string{
 		"sandbox.preheat.dev/sandboxtemplates":     "list watch", "sandbox.preheat.dev/sandboxwarmpools": "list watch",
 	},
 	"controller": {
-		"pods": "list watch create patch delete", "events": "create patch", "configmaps": "",
+		"pods": "list watch create patch delete", "events": "create patch", "configmaps": "", "secrets": "create",
 		"networking.k8s.io/networkpolicies":    "get list watch create update delete",
 		"sandbox.preheat.dev/sandboxtemplates": "get list watch", "sandbox.preheat.dev/sandboxwarmpools": "get list watch",
 		"sandbox.preheat.dev/sandboxclaims":           "get list watch delete",
@@ -32,6 +32,8 @@ var may = map[string]map[string]string{
 		"sandbox.preheat.dev/sandboxclaims/status": "update", "coordination.k8s.io/leases": "get create update",
 	},
 }
+
+var accounts = map[string]func(*rest.Config){"execute": stage.AsExecute, "controller": stage.AsController}
 
 var (
 	verbs     = []string{"get", "list", "watch", "create", "update", "patch", "delete", "deletecollection", "impersonate", "escalate", "bind"}
@@ -49,7 +51,7 @@ var (
 // TestRights asks the API server's authorizer for every verb on every resource.
 func TestRights(t *testing.T) {
 	sp := shared.Space(t)
-	for account, as := range map[string]func(*rest.Config){"execute": stage.AsExecute, "controller": stage.AsController} {
+	for account, as := range accounts {
 		config := sp.Config()
 		as(config)
 		kube, err := kubernetes.NewForConfig(config)

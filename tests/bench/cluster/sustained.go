@@ -10,6 +10,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/preheat-dev/preheat/api/sandbox/token"
 	"github.com/preheat-dev/preheat/api/sandbox/v1alpha1"
 	"github.com/preheat-dev/preheat/controller/template"
 	"github.com/preheat-dev/preheat/tests/bench/table"
@@ -114,7 +115,7 @@ func (c *cluster) alike(ctx context.Context) (func() *corev1.Pod, error) {
 		return nil, err
 	}
 	return func() *corev1.Pod {
-		pod := b.Pod(&v1alpha1.SandboxWarmPool{ObjectMeta: metav1.ObjectMeta{Namespace: sandboxes}}, "", "bench")
+		pod := b.Pod(&v1alpha1.SandboxWarmPool{ObjectMeta: metav1.ObjectMeta{Namespace: sandboxes}}, "", template.Admission{Hash: token.Hash("bench")})
 		pod.GenerateName, pod.OwnerReferences = bareLabel+"-", nil
 		delete(pod.Labels, v1alpha1.LabelPool)
 		delete(pod.Labels, v1alpha1.LabelState)
