@@ -51,7 +51,7 @@ may() { [ "$(k auth can-i create "$@" 2>/dev/null)" = yes ]; }
 
 check_permissions() {
   local missing=() resource name
-  for resource in customresourcedefinitions clusterroles; do
+  for resource in customresourcedefinitions clusterroles validatingadmissionpolicies validatingadmissionpolicybindings; do
     may $resource || missing+=("$resource")
   done
   for resource in roles rolebindings serviceaccounts networkpolicies services.serving.knative.dev; do

@@ -1,6 +1,7 @@
 // Package stage sets up what tests of the warm pools share: a real API server
-// with the resource definitions, the controller as a program of its own that
-// can be killed, fake nodes, and pools of execute. Tests get a namespace each.
+// with the resource definitions and the admission policies, the controller as a
+// program of its own that can be killed, fake nodes, and pools of execute. Tests
+// get a namespace each.
 package stage
 
 import (
@@ -87,6 +88,9 @@ func New(ctx context.Context, opts controlplane.Options) (_ *Stage, err error) {
 		return nil, err
 	}
 	if err := s.build(ctx, root); err != nil {
+		return nil, err
+	}
+	if err := s.applyPolicies(ctx, filepath.Join(root, "config", "base", "admission.yaml")); err != nil {
 		return nil, err
 	}
 	return s, s.applyCRDs(ctx, filepath.Join(root, "config", "crds"))
