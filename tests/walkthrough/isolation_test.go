@@ -73,12 +73,7 @@ func TestOnlyClaimantsReachASandbox(t *testing.T) {
 	const label = "sandbox.preheat.dev/claimant"
 	s := newShell(t)
 	list := targets(s, slices.Collect(maps.Values(addresses(s, s.full(2))))...)
-	image := s.quiet("kubectl get sandboxtemplate code-sandbox -n " + sandboxes + " -o jsonpath={.spec.podTemplate.spec.containers[0].image}")
-	t.Cleanup(func() { _, _ = s.tryCleanup("kubectl delete namespace reach --ignore-not-found --wait=false") })
-	s.quiet("kubectl create namespace reach")
-	s.quiet("kubectl run reach -n reach --labels=" + label + "=true --restart=Never --image-pull-policy=IfNotPresent --image=" + image + " --command -- sleep 300")
-	s.quiet("kubectl wait pod/reach -n reach --for=condition=Ready --timeout=60s")
-	try := "kubectl exec -n reach reach -- python3 -I -c '" + strings.ReplaceAll(fmt.Sprintf(reach, list), "'", `'\''`) + "'"
+	try := s.stranger("reach", label+"=true", fmt.Sprintf(reach, list))
 
 	out := s.quiet(try)
 	for _, kind := range []string{"/443/tcp reached", "/53/udp reached", "/10250/tcp reached", "/80/tcp reached"} {
@@ -98,6 +93,64 @@ func TestOnlyClaimantsReachASandbox(t *testing.T) {
 	s.eventually("it reaches neither without the namespace's label", func() bool {
 		return strings.Count(s.quiet(try), "/7070/tcp no:") == 2
 	})
+}
+
+// stranger starts a Pod in a namespace of its own that has nothing to do with
+// Preheat, and returns the command by which it runs a program.
+func (s *shell) stranger(namespace, labels, program string) string {
+	s.t.Helper()
+	image := s.quiet("kubectl get sandboxtemplate code-sandbox -n " + sandboxes + " -o jsonpath={.spec.podTemplate.spec.containers[0].image}")
+	s.t.Cleanup(func() {
+		_, _ = s.tryCleanup("kubectl delete namespace " + namespace + " --ignore-not-found --wait=false")
+	})
+	s.quiet("kubectl create namespace " + namespace)
+	s.quiet("kubectl run reach -n " + namespace + " --labels=" + labels + " --restart=Never --image-pull-policy=IfNotPresent --image=" + image + " --command -- sleep 300")
+	s.quiet("kubectl wait pod/reach -n " + namespace + " --for=condition=Ready --timeout=60s")
+	return "kubectl exec -n " + namespace + " reach -- python3 -I -c '" + strings.ReplaceAll(program, "'", `'\''`) + "'"
+}
+
+// TestStrangersReachNoFunction: a Pod of another namespace gets to none of the
+// ports of chat and execute, nor to the gateway's port for what is
+// cluster-local, by which execute is called.
+func TestStrangersReachNoFunction(t *testing.T) {
+	s := newShell(t)
+	if r := parse(t, s.quiet(executeCommand("print(1)"))); r.Stdout != "1\n" {
+		t.Fatalf("%+v", r)
+	}
+	var closed []string
+	for _, name := range []string{"chat", "execute"} {
+		ips := strings.Fields(s.quiet("kubectl get pods -n " + functions + " -l serving.knative.dev/service=" + name + " -o jsonpath='{.items[*].status.podIP}'"))
+		if len(ips) == 0 {
+			t.Fatalf("%s has no Pod", name)
+		}
+		for _, port := range []string{"8012", "8022", "8080", "9090", "9091"} {
+			closed = append(closed, ips[0]+"/"+port+"/tcp")
+		}
+	}
+	open := []string{s.quiet("kubectl get service chat-ui -n web-ui -o jsonpath={.spec.clusterIP}") + "/80/tcp"}
+	if strings.HasPrefix(s.quiet("kubectl config current-context"), "preheat-") {
+		gateway := s.quiet("kubectl get pods -n traefik -l app=traefik -o jsonpath={.items[0].status.podIP}")
+		open, closed = append(open, gateway+"/8000/tcp"), append(closed, gateway+"/8001/tcp")
+	}
+	try := s.stranger("strangers", "app=stranger", fmt.Sprintf(reach, strings.Join(append(open, closed...), " ")))
+	s.eventually("the agent that enforces policies knows the Pod", func() bool {
+		return strings.Count(s.quiet(try), " reached") == len(open)
+	})
+	out := s.quiet(try)
+	for _, target := range open {
+		if !strings.Contains(out, target+" reached") {
+			t.Errorf("a stranger did not get to what is open to all:\n%s", out)
+		}
+	}
+	for _, target := range closed {
+		if !strings.Contains(out, target+" no:") {
+			t.Errorf("a stranger got to %s:\n%s", target, out)
+		}
+	}
+	// Who may call them still does.
+	if r := parse(t, s.quiet(executeCommand("print(2)"))); r.Stdout != "2\n" {
+		t.Errorf("%+v", r)
+	}
 }
 
 func TestASandboxHasNoCredentials(t *testing.T) {

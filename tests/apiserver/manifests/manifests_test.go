@@ -73,6 +73,7 @@ func newCluster(t *testing.T) *cluster {
 	}
 	c.must("wait", "--for=condition=Established", "--timeout=60s", "crd", "--all")
 	c.must("apply", "--server-side", "-f", "config/base/namespaces.yaml")
+	c.must("create", "namespace", "traefik") // the local cluster's gateway
 	return c
 }
 
