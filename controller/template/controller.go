@@ -33,7 +33,8 @@ func NewController(ctx context.Context, x *index.Index, blueprints *Blueprints) 
 	policies, templates := policyinformer.Get(ctx), templateinformer.Get(ctx)
 	r := &templateReconciler{
 		kube: kubeclient.Get(ctx), policies: policies.Lister(), index: x, blueprints: blueprints,
-		unused: map[types.NamespacedName]time.Time{},
+		unused:    map[types.NamespacedName]time.Time{},
+		isolation: &isolation{pods: podinformer.Get(ctx, index.PodSelector).Lister(), settled: settledAfter, found: map[types.NamespacedName]finding{}},
 	}
 	enqueuePolicy := func(impl *controller.Impl, p *networkingv1.NetworkPolicy) {
 		if template, ok := templateOf(p); ok {

@@ -35,6 +35,8 @@ type templateReconciler struct {
 	policies   networkinglisters.NetworkPolicyLister
 	index      *index.Index
 	blueprints *Blueprints
+	// isolation finds out whether policies are enforced.
+	isolation *isolation
 
 	mu sync.Mutex
 	// unused holds since when templates are gone that have no Pods.
@@ -61,6 +63,7 @@ func (r *templateReconciler) ReconcileKind(ctx context.Context, t *v1alpha1.Sand
 	}
 	if t.Spec.NetworkPolicyManagement == v1alpha1.NetworkPolicyUnmanaged {
 		conditions.MarkTrueWithReason(v1alpha1.ConditionNetworkPolicy, v1alpha1.ReasonUnmanaged, "the template leaves its NetworkPolicy to others")
+		_ = conditions.ClearCondition(v1alpha1.ConditionNetworkIsolated) // it fails for those that Ready depends on
 		return r.deletePolicy(ctx, key)
 	}
 	if err := r.applyPolicy(ctx, t); err != nil {
@@ -73,13 +76,16 @@ func (r *templateReconciler) ReconcileKind(ctx context.Context, t *v1alpha1.Sand
 		return err
 	}
 	conditions.MarkTrue(v1alpha1.ConditionNetworkPolicy)
-	return nil
+	isolated, again := r.isolation.check(ctx, t, time.Now())
+	conditions.SetCondition(isolated)
+	return controller.NewRequeueAfter(time.Until(again))
 }
 
 // ObserveDeletion keeps the NetworkPolicy of a template that is gone for as long
 // as there are Pods of it: their programs go on, and a template of the same name
 // may come, as with kubectl replace --force.
 func (r *templateReconciler) ObserveDeletion(ctx context.Context, key types.NamespacedName) error {
+	r.isolation.forget(key)
 	pods, err := r.index.PodsOfTemplate(key.Namespace, key.Name)
 	if err != nil {
 		return err

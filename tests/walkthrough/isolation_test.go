@@ -153,6 +153,13 @@ func TestStrangersReachNoFunction(t *testing.T) {
 	}
 }
 
+// TestTheNetworkIsKnownToBeIsolated: the controller has tried it.
+func TestTheNetworkIsKnownToBeIsolated(t *testing.T) {
+	s := newShell(t)
+	s.full(2)
+	s.quiet("kubectl wait -n " + sandboxes + " --timeout=80s --for=condition=NetworkIsolated sandboxtemplate/code-sandbox")
+}
+
 func TestASandboxHasNoCredentials(t *testing.T) {
 	s := newShell(t)
 	s.full(2)

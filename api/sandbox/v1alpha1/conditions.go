@@ -15,6 +15,9 @@ const (
 	ConditionValid apis.ConditionType = "Valid"
 	// ConditionNetworkPolicy of a template: its NetworkPolicy is in place.
 	ConditionNetworkPolicy apis.ConditionType = "NetworkPolicy"
+	// ConditionNetworkIsolated of a template: the cluster enforces its
+	// NetworkPolicy. It does not count towards Ready.
+	ConditionNetworkIsolated apis.ConditionType = "NetworkIsolated"
 	// ConditionHardened of a template: no default is set aside. It does not
 	// count towards Ready.
 	ConditionHardened apis.ConditionType = "Hardened"
@@ -53,6 +56,9 @@ const (
 	ReasonUnmanaged = "Unmanaged"
 	// ReasonForeignNetworkPolicy: somebody else's NetworkPolicy has the name.
 	ReasonForeignNetworkPolicy = "ForeignNetworkPolicy"
+	// The network of its sandboxes.
+	ReasonUntried     = "Untried"
+	ReasonNotEnforced = "NotEnforced"
 )
 
 // GetConditionSet implements duckv1.KRShaped.
