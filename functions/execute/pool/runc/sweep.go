@@ -2,7 +2,6 @@ package runc
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -12,48 +11,6 @@ import (
 	"github.com/moby/sys/mountinfo"
 	"golang.org/x/sys/unix"
 )
-
-// makeStateDir makes the state folder and returns where it really is: what is
-// mounted below it is found by that path.
-func makeStateDir(path string) (string, error) {
-	err := os.MkdirAll(path, 0o711)
-	if err == nil {
-		path, err = filepath.Abs(path)
-	}
-	if err == nil {
-		path, err = filepath.EvalSymlinks(path)
-	}
-	if err != nil {
-		return "", fmt.Errorf("making the state folder (PREHEAT_STATE_DIR): %w", err)
-	}
-	if path == "/" {
-		return "", errors.New("PREHEAT_STATE_DIR must not be the root folder: all that is mounted below it would be unmounted")
-	}
-	return path, nil
-}
-
-// lock makes this process the only one that uses the state folder, until the
-// returned file is closed or the process ends.
-func lock(stateDir string) (*os.File, error) {
-	for _, dir := range []string{runcRoot(stateDir), bundleRoot(stateDir)} {
-		// Sandboxes pass through to their bundles with ids of their own.
-		if err := os.MkdirAll(dir, 0o711); err != nil {
-			return nil, fmt.Errorf("making the state folder: %w", err)
-		}
-	}
-	f, err := os.OpenFile(filepath.Join(stateDir, "lock"), os.O_RDWR|os.O_CREATE, 0o600)
-	if err != nil {
-		return nil, fmt.Errorf("locking the state folder: %w", err)
-	}
-	if err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
-		_ = f.Close()
-		if errors.Is(err, unix.EWOULDBLOCK) {
-			return nil, fmt.Errorf("another server uses %s: stop it, or choose another PREHEAT_STATE_DIR", stateDir)
-		}
-		return nil, fmt.Errorf("locking the state folder: %w", err)
-	}
-	return f, nil
-}
 
 // sweep removes what a process that was killed has left in the state folder:
 // containers, mounts, cgroups and bundles. The caller holds the lock.
