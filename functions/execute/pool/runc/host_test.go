@@ -1,6 +1,7 @@
 package runc
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"testing"
@@ -87,5 +88,23 @@ func TestSweepLeavesTheStateFolderMounted(t *testing.T) {
 		if mounted, err := mountinfo.Mounted(path); err != nil || mounted != want {
 			t.Errorf("%s is mounted: %v, %v", path, mounted, err)
 		}
+	}
+}
+
+// TestCheckRunc: what says nothing of its version is no runc.
+func TestCheckRunc(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "runc")
+	for said, want := range map[string]bool{
+		"runc version 1.5.3\nspec: 1.3.0": true, "runc version 1.4.0-rc.1\nspec: 1.2.1": false, "crun version 1.19": false, "": false,
+	} {
+		if err := os.WriteFile(path, []byte("#!/bin/sh\nprintf '"+said+"'\n"), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := CheckRunc(t.Context(), path); (err == nil) != want || err != nil && !errors.Is(err, ErrRunc) {
+			t.Errorf("%q: %v", said, err)
+		}
+	}
+	if err := CheckRunc(t.Context(), path+"-absent"); !errors.Is(err, ErrRunc) {
+		t.Errorf("a runc that is not there: %v", err)
 	}
 }
