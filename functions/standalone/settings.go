@@ -102,6 +102,7 @@ func (s *settings) validate() error {
 func (s *settings) sandboxes() runc.Config {
 	return runc.Config{
 		Runc: s.Runc, StateDir: s.StateDir, Image: s.SandboxImage, RunnerDir: s.RunnerDir,
+		Sandboxes: len(s.pools().Pools) * s.MaxSandboxes,
 		Limits: runc.SandboxLimits{
 			Memory: s.SandboxMemoryMIB << 20, Tmpfs: s.SandboxMemoryMIB << 18, CPUs: s.SandboxCores,
 			Processes: s.SandboxProcesses, OpenFiles: 1024,

@@ -20,7 +20,10 @@ type Backend struct {
 	host   Host
 	image  Image
 	runc   *gorunc.Runc
-	slots  chan int
+	// ranges are the numbers of the ranges of host ids that no sandbox has.
+	ranges chan int
+	// ids is nil without root: there is one range then.
+	ids    *register
 	locked *os.File
 }
 
@@ -50,46 +53,76 @@ func New(ctx context.Context, c Config, log *slog.Logger) (*Backend, error) {
 	if err := adoptOrphans(); err != nil {
 		return nil, err
 	}
-	locked, err := lock(c.StateDir)
-	if err != nil {
-		return nil, err
-	}
 	b := newBackend(c, host, image)
-	b.locked = locked
-	err = sweep(ctx, b.runc, c.StateDir, host)
-	if err == nil {
-		err = limitTogether(c.StateDir, host, host.Memory/4*3)
-	}
-	if err != nil {
-		return nil, errors.Join(err, locked.Close())
+	if err := b.open(ctx, register{registerDir}); err != nil {
+		return nil, err
 	}
 	return b, nil
 }
 
 func newBackend(c Config, h Host, im Image) *Backend {
-	b := &Backend{
-		config: c, host: h, image: im, slots: make(chan int, maxSlots),
+	return &Backend{
+		config: c, host: h, image: im, ranges: make(chan int, c.Sandboxes),
 		runc: &gorunc.Runc{Command: c.Runc, Root: runcRoot(c.StateDir), Log: filepath.Join(c.StateDir, "runc.log"), LogFormat: gorunc.Text},
 	}
-	for slot := range maxSlots {
-		b.slots <- slot
-	}
-	return b
 }
 
-// cgroupTimeout bounds the removal of cgroups at the start and at the end.
-const cgroupTimeout = 10 * time.Second
+// open makes the state folder this backend's, removes what is left in it, and
+// takes what belongs to this machine's servers together.
+func (b *Backend) open(ctx context.Context, ids register) (err error) {
+	lockState := func() (err error) {
+		b.locked, err = lock(b.config.StateDir)
+		return err
+	}
+	if b.host.Root {
+		b.ids = &ids
+		err = ids.locked(ctx, lockState)
+	} else {
+		err = lockState()
+	}
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, b.locked.Close())
+		}
+	}()
+	if err := sweep(ctx, b.runc, b.config.StateDir, b.host); err != nil {
+		return err
+	}
+	if err := limitTogether(b.config.StateDir, b.host, b.host.Memory/4*3); err != nil {
+		return err
+	}
+	first := 0
+	if b.ids != nil {
+		if first, err = b.ids.take(ctx, b.config.StateDir, b.config.Sandboxes); err != nil {
+			return err
+		}
+	}
+	for n := range b.config.Sandboxes {
+		b.ranges <- first + n
+	}
+	return nil
+}
+
+// cleanupTimeout bounds the removal of cgroups at the start, and of all that is
+// left at the end.
+const cleanupTimeout = 10 * time.Second
 
 // Close removes what sandboxes have shared and lets another process use the
 // state folder.
 func (b *Backend) Close() error {
-	var problem error
+	ctx, cancel := context.WithTimeout(context.Background(), cleanupTimeout)
+	defer cancel()
+	var problems []error
 	if b.host.Cgroups {
-		ctx, cancel := context.WithTimeout(context.Background(), cgroupTimeout)
-		defer cancel()
-		problem = removeCgroups(ctx, b.config.StateDir, b.host)
+		problems = append(problems, removeCgroups(ctx, b.config.StateDir, b.host))
 	}
-	return errors.Join(problem, b.locked.Close())
+	if b.ids != nil {
+		problems = append(problems, b.ids.release(ctx, b.config.StateDir))
+	}
+	return errors.Join(append(problems, b.locked.Close())...)
 }
 
 // Version implements local.Backend.
@@ -99,7 +132,7 @@ func (b *Backend) Version(language string) string { return b.image.Versions[lang
 func (b *Backend) Create(ctx context.Context, p local.PoolConfig, name string) (local.Instance, error) {
 	c := &container{backend: b, name: name, cgroup: b.cgroup(name)}
 	select {
-	case c.slot = <-b.slots:
+	case c.ids = <-b.ranges:
 	default:
 		return nil, fmt.Errorf("creating sandbox %s: %w: all id ranges are in use", name, local.ErrNoCapacity)
 	}
@@ -111,9 +144,9 @@ func (b *Backend) Create(ctx context.Context, p local.PoolConfig, name string) (
 
 // release gives back the id range of a container of which nothing is left.
 func (b *Backend) release(c *container) {
-	if c.slot >= 0 {
-		b.slots <- c.slot
-		c.slot = -1
+	if c.ids >= 0 {
+		b.ranges <- c.ids
+		c.ids = -1
 	}
 }
 
@@ -125,5 +158,6 @@ func (b *Backend) bundle(name string) string {
 	return filepath.Join(bundleRoot(b.config.StateDir), name)
 }
 
+func lockFile(stateDir string) string   { return filepath.Join(stateDir, "lock") }
 func runcRoot(stateDir string) string   { return filepath.Join(stateDir, "runc") }
 func bundleRoot(stateDir string) string { return filepath.Join(stateDir, "bundles") }

@@ -15,7 +15,7 @@ import (
 // What a failed creation leaves keeps its id range until it is destroyed.
 func TestFailedCreation(t *testing.T) {
 	b := testBackend(t, `echo "no such device" >&2; exit 1`)
-	free := len(b.slots)
+	free := len(b.ranges)
 	i, err := b.Create(t.Context(), local.PoolConfig{Name: "p", Warm: []string{"python"}}, "p-1")
 	if i == nil || err == nil || !strings.Contains(err.Error(), "no such device") {
 		t.Fatalf("%v, %v", i, err)
@@ -23,7 +23,7 @@ func TestFailedCreation(t *testing.T) {
 	if s := written(t, b, "p-1"); !slices.Contains(s.Process.Env, "PREHEAT_RUNNER_WARM=python") {
 		t.Errorf("environment %q", s.Process.Env)
 	}
-	if n := len(b.slots); n != free-1 {
+	if n := len(b.ranges); n != free-1 {
 		t.Errorf("%d id ranges are free, not %d", n, free-1)
 	}
 	if err := i.Destroy(t.Context()); err != nil {
@@ -32,8 +32,8 @@ func TestFailedCreation(t *testing.T) {
 	if err := i.Destroy(t.Context()); err != nil {
 		t.Error(err)
 	}
-	if _, err := os.Stat(b.bundle("p-1")); !os.IsNotExist(err) || len(b.slots) != free {
-		t.Errorf("bundle: %v; %d id ranges are free, not %d", err, len(b.slots), free)
+	if _, err := os.Stat(b.bundle("p-1")); !os.IsNotExist(err) || len(b.ranges) != free {
+		t.Errorf("bundle: %v; %d id ranges are free, not %d", err, len(b.ranges), free)
 	}
 	dir := filepath.Dir(b.config.StateDir)
 	want := "run --bundle /state/bundles/p-1 --detach --pid-file /state/bundles/p-1/pid --no-new-keyring --preserve-fds 1 p-1"
@@ -60,7 +60,7 @@ func TestFailedDestruction(t *testing.T) {
 	delete*) [ -e "${0%/*}/mended" ] || { echo busy >&2; exit 1; }; rm -r "${0%/*}"/state/runc/p-1;;
 	*) exit 1;;
 	esac`)
-	free := len(b.slots)
+	free := len(b.ranges)
 	i, err := b.Create(t.Context(), local.PoolConfig{Name: "p"}, "p-1")
 	if err == nil {
 		t.Fatal("a failed creation succeeded")
@@ -71,15 +71,15 @@ func TestFailedDestruction(t *testing.T) {
 	if err := i.Destroy(t.Context()); err == nil || !strings.Contains(err.Error(), "busy") {
 		t.Errorf("the error is %v", err)
 	}
-	if n := len(b.slots); n != free-1 {
+	if n := len(b.ranges); n != free-1 {
 		t.Errorf("%d id ranges are free, not %d", n, free-1)
 	}
 	dir := filepath.Dir(b.config.StateDir)
 	if err := os.WriteFile(filepath.Join(dir, "mended"), nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if err := i.Destroy(t.Context()); err != nil || len(b.slots) != free {
-		t.Errorf("%v; %d id ranges are free, not %d", err, len(b.slots), free)
+	if err := i.Destroy(t.Context()); err != nil || len(b.ranges) != free {
+		t.Errorf("%v; %d id ranges are free, not %d", err, len(b.ranges), free)
 	}
 	if got := calls(t, dir)[1:]; !slices.Equal(got, []string{"delete p-1", "delete --force p-1", "delete p-1"}) {
 		t.Errorf("calls %q", got)
@@ -88,8 +88,8 @@ func TestFailedDestruction(t *testing.T) {
 
 func TestNoIDRangeIsLeft(t *testing.T) {
 	b := testBackend(t, "exit 1")
-	for range len(b.slots) {
-		<-b.slots
+	for range len(b.ranges) {
+		<-b.ranges
 	}
 	if i, err := b.Create(t.Context(), local.PoolConfig{}, "p-1"); i != nil || !errors.Is(err, local.ErrNoCapacity) {
 		t.Errorf("%v, %v", i, err)

@@ -15,8 +15,6 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-
-	ocispec "github.com/opencontainers/runtime-spec/specs-go"
 )
 
 // Config is how sandboxes are made.
@@ -30,6 +28,8 @@ type Config struct {
 	Image string
 	// RunnerDir is mounted at /opt/preheat: the runner and its harness.
 	RunnerDir string
+	// Sandboxes is how many there may be at once.
+	Sandboxes int
 	Limits    SandboxLimits
 }
 
@@ -78,14 +78,3 @@ func LoadImage(dir string) (Image, error) {
 	}
 	return im, nil
 }
-
-// idRange is the range of host ids that sandbox number slot is mapped to.
-// Neither useradd nor systemd hand out ids from 0x70000000 on
-// (systemd, UIDS-GIDS.md), so that nothing on the host belongs to them.
-func idRange(slot int) []ocispec.LinuxIDMapping {
-	const first, size = 0x70000000, 1 << 16
-	return []ocispec.LinuxIDMapping{{ContainerID: 0, HostID: uint32(first + slot*size), Size: size}}
-}
-
-// maxSlots is how many ranges there are.
-const maxSlots = 4096

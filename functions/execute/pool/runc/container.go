@@ -29,8 +29,8 @@ import (
 type container struct {
 	backend *Backend
 	name    string
-	// slot is the number of its range of host ids, none when it is negative.
-	slot   int
+	// ids is the number of its range of host ids, none when it is negative.
+	ids    int
 	cgroup cgroup
 	conn   *net.UnixConn
 	wire   *wire.Client
@@ -78,7 +78,7 @@ func (c *container) writeBundle(bundle string, p local.PoolConfig) error {
 		return err
 	}
 	b := c.backend
-	spec, err := b.config.Spec(b.host, b.image, p, c.name, c.slot)
+	spec, err := b.config.Spec(b.host, b.image, p, c.name, c.ids)
 	if err != nil {
 		return err
 	}

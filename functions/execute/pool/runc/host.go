@@ -103,12 +103,12 @@ func (h Host) Weaker() []string {
 	return list
 }
 
-func (h Host) uids(slot int) []ocispec.LinuxIDMapping { return h.ids(slot, h.subUIDs) }
-func (h Host) gids(slot int) []ocispec.LinuxIDMapping { return h.ids(slot, h.subGIDs) }
+func (h Host) uids(number int) []ocispec.LinuxIDMapping { return h.ids(number, h.subUIDs) }
+func (h Host) gids(number int) []ocispec.LinuxIDMapping { return h.ids(number, h.subGIDs) }
 
-func (h Host) ids(slot int, own []ocispec.LinuxIDMapping) []ocispec.LinuxIDMapping {
+func (h Host) ids(number int, own []ocispec.LinuxIDMapping) []ocispec.LinuxIDMapping {
 	if h.Root {
-		return idRange(slot)
+		return idRange(number)
 	}
 	return own
 }

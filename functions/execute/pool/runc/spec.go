@@ -32,8 +32,9 @@ const (
 	sharesWarm, sharesWarming, sharesLong = 1024, 512, 128
 )
 
-// Spec returns the OCI configuration of one sandbox.
-func (c *Config) Spec(h Host, im Image, p local.PoolConfig, name string, slot int) (*ocispec.Spec, error) {
+// Spec returns the OCI configuration of one sandbox, which has the range of host
+// ids with a number.
+func (c *Config) Spec(h Host, im Image, p local.PoolConfig, name string, ids int) (*ocispec.Spec, error) {
 	s := &ocispec.Spec{
 		Version:  ocispec.Version,
 		Hostname: "sandbox",
@@ -61,7 +62,7 @@ func (c *Config) Spec(h Host, im Image, p local.PoolConfig, name string, slot in
 				{Type: ocispec.NetworkNamespace}, {Type: ocispec.IPCNamespace}, {Type: ocispec.UTSNamespace},
 				{Type: ocispec.CgroupNamespace},
 			},
-			UIDMappings: h.uids(slot), GIDMappings: h.gids(slot),
+			UIDMappings: h.uids(ids), GIDMappings: h.gids(ids),
 			MaskedPaths: []string{
 				"/proc/acpi", "/proc/asound", "/proc/kcore", "/proc/keys", "/proc/latency_stats", "/proc/timer_list",
 				"/proc/timer_stats", "/proc/sched_debug", "/proc/scsi", "/sys/firmware", "/sys/devices/virtual/powercap",

@@ -66,7 +66,7 @@ func lock(stateDir string) (*os.File, error) {
 			return nil, fmt.Errorf("making the state folder: %w", err)
 		}
 	}
-	f, err := os.OpenFile(filepath.Join(stateDir, "lock"), os.O_RDWR|os.O_CREATE, 0o600)
+	f, err := os.OpenFile(lockFile(stateDir), os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
 		return nil, fmt.Errorf("locking the state folder: %w", err)
 	}

@@ -24,7 +24,7 @@ func sweep(ctx context.Context, runc *gorunc.Runc, stateDir string, h Host) erro
 		_ = runc.Delete(ctx, e.Name(), &gorunc.DeleteOpts{Force: true})
 	}
 	if h.Cgroups {
-		ctx, cancel := context.WithTimeout(ctx, cgroupTimeout)
+		ctx, cancel := context.WithTimeout(ctx, cleanupTimeout)
 		defer cancel()
 		if err := removeCgroups(ctx, stateDir, h); err != nil {
 			return fmt.Errorf("sweeping cgroups: %w", err)
