@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"sync"
 	"time"
 
 	gorunc "github.com/containerd/go-runc"
@@ -25,6 +26,10 @@ type Backend struct {
 	// ids is nil without root: there is one range then.
 	ids    *register
 	locked *os.File
+
+	reaper reaper
+	stop   context.CancelFunc
+	done   sync.WaitGroup
 }
 
 var _ local.Backend = (*Backend)(nil)
@@ -57,6 +62,9 @@ func New(ctx context.Context, c Config, log *slog.Logger) (*Backend, error) {
 	if err := b.open(ctx, register{registerDir}); err != nil {
 		return nil, err
 	}
+	background, stop := context.WithCancel(context.WithoutCancel(ctx))
+	b.stop = stop
+	b.done.Go(func() { b.reaper.run(background) })
 	return b, nil
 }
 
@@ -113,6 +121,8 @@ const cleanupTimeout = 10 * time.Second
 // Close removes what sandboxes have shared and lets another process use the
 // state folder.
 func (b *Backend) Close() error {
+	b.stop()
+	b.done.Wait()
 	ctx, cancel := context.WithTimeout(context.Background(), cleanupTimeout)
 	defer cancel()
 	var problems []error

@@ -106,6 +106,7 @@ func (c *container) run(ctx context.Context, bundle string, log, theirs *os.File
 		c.mu.Lock()
 		defer c.mu.Unlock()
 		c.pid, _ = strconv.Atoi(strings.TrimSpace(string(text)))
+		c.backend.reaper.keep(c.pid)
 	}
 	return err
 }
@@ -256,6 +257,7 @@ func (c *container) reaped() (bool, error) {
 	case errors.Is(err, unix.EINTR):
 		return false, nil
 	case errors.Is(err, unix.ECHILD), got == c.pid:
+		c.backend.reaper.forget(c.pid)
 		c.pid = 0
 		return true, nil
 	case err != nil:
