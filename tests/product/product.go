@@ -65,9 +65,22 @@ func findRoot() (string, error) {
 // well.
 func Start(t testing.TB, env ...string) *Product {
 	t.Helper()
-	p := StartIn(t, t.TempDir(), env...)
+	p := StartIn(t, StateDir(t), env...)
 	t.Cleanup(func() { p.Stop(t) })
 	return p
+}
+
+// StateDir makes a folder for a program's state. Sandboxes pass through it and
+// the one above it to their root file systems.
+func StateDir(t testing.TB) string {
+	t.Helper()
+	dir := t.TempDir()
+	for _, d := range []string{dir, filepath.Dir(dir)} {
+		if err := os.Chmod(d, 0o711); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return dir
 }
 
 // Launch is StartIn that returns the error with which the program ended.
@@ -100,6 +113,11 @@ func Main(m *testing.M, shared **Product, env ...string) int {
 		return 1
 	}
 	defer func() { _ = os.RemoveAll(stateDir) }()
+	// Sandboxes pass through it to their root file systems.
+	if err := os.Chmod(stateDir, 0o711); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
 	p, err := launch(root, stateDir, env)
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)

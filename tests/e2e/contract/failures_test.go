@@ -225,7 +225,7 @@ func checkBroken(t *testing.T, body []byte, kind execution.ProblemType) {
 // A server that shuts down takes the blame for the programs that it ends.
 func TestShutdown(t *testing.T) {
 	t.Parallel()
-	p := product.StartIn(t, t.TempDir(), "PREHEAT_SHUTDOWN_GRACE=100ms", "PREHEAT_JAVASCRIPT_POOL_SIZE=0")
+	p := product.StartIn(t, product.StateDir(t), "PREHEAT_SHUTDOWN_GRACE=100ms", "PREHEAT_JAVASCRIPT_POOL_SIZE=0")
 	body := fmt.Sprintf(waiting, 60.)
 	whole := send(p, pathExecute, body)
 	event := send(p, "/", body, binaryEvent("1")...)

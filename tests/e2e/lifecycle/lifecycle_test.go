@@ -38,7 +38,7 @@ func TestI1EveryExecutionHasASandboxOfItsOwn(t *testing.T) {
 }
 
 func TestI4AKilledServerLeavesNothing(t *testing.T) {
-	dir := t.TempDir()
+	dir := product.StateDir(t)
 	p := product.StartIn(t, dir)
 	running, cancel := context.WithCancel(context.Background())
 	defer cancel()
@@ -95,7 +95,7 @@ func TestTwoServersDoNotShareAStateFolder(t *testing.T) {
 // TestShutdownWhileASandboxIsMadeLeavesNothing stops servers that are in the
 // midst of the refill, at several points of it.
 func TestShutdownWhileASandboxIsMadeLeavesNothing(t *testing.T) {
-	state := t.TempDir()
+	state := product.StateDir(t)
 	for _, later := range []time.Duration{0, 5, 10, 15, 20, 30, 40} {
 		p := product.StartIn(t, state, "PREHEAT_POOL_SIZE=2", "PREHEAT_JAVASCRIPT_POOL_SIZE=0")
 		p.Python(t, "print(1)")
@@ -111,7 +111,7 @@ func TestShutdownWhileASandboxIsMadeLeavesNothing(t *testing.T) {
 }
 
 func TestShutdownLetsAProgramEnd(t *testing.T) {
-	dir := t.TempDir()
+	dir := product.StateDir(t)
 	p := product.StartIn(t, dir)
 	var events []product.Event
 	var err error
@@ -139,7 +139,7 @@ func TestShutdownLetsAProgramEnd(t *testing.T) {
 }
 
 func TestI6ShutdownEndsAProgramThatDoesNot(t *testing.T) {
-	dir := t.TempDir()
+	dir := product.StateDir(t)
 	p := product.StartIn(t, dir, "PREHEAT_SHUTDOWN_GRACE=500ms")
 	var events []product.Event
 	started := make(chan struct{})

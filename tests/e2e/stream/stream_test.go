@@ -114,7 +114,7 @@ func TestW1StreamIsCut(t *testing.T) {
 // stream.
 func TestW1ServerIsKilled(t *testing.T) {
 	t.Parallel()
-	p := product.StartIn(t, t.TempDir(), "PREHEAT_POOL_SIZE=1", "PREHEAT_JAVASCRIPT_POOL_SIZE=0")
+	p := product.StartIn(t, product.StateDir(t), "PREHEAT_POOL_SIZE=1", "PREHEAT_JAVASCRIPT_POOL_SIZE=0")
 	request, seconds := marked()
 	var once sync.Once
 	events, err := p.StreamTo(t.Context(), request, func(e product.Event) {

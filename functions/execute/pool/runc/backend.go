@@ -26,6 +26,8 @@ type Backend struct {
 	// ids is nil without root: there is one range then.
 	ids    *register
 	locked *os.File
+	// roots is nil where sandboxes share the image's files.
+	roots *roots
 
 	reaper reaper
 	stop   context.CancelFunc
@@ -61,6 +63,11 @@ func New(ctx context.Context, c Config, log *slog.Logger) (*Backend, error) {
 	b := newBackend(c, host, image)
 	if err := b.open(ctx, register{registerDir}); err != nil {
 		return nil, err
+	}
+	if host.Root {
+		if b.roots, err = openRoots(c, image); err != nil {
+			log.Warn("Sandboxes are weaker on this machine", "how", "Without an overlay of their own, sandboxes share the image's files: what one locks another sees locked.", "error", err)
+		}
 	}
 	background, stop := context.WithCancel(context.WithoutCancel(ctx))
 	b.stop = stop
@@ -128,6 +135,9 @@ func (b *Backend) Close() error {
 	var problems []error
 	if b.host.Cgroups {
 		problems = append(problems, removeCgroups(ctx, b.config.StateDir, b.host))
+	}
+	if b.roots != nil {
+		problems = append(problems, b.roots.close())
 	}
 	if b.ids != nil {
 		problems = append(problems, b.ids.release(ctx, b.config.StateDir))

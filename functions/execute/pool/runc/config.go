@@ -1,8 +1,8 @@
 // Package runc makes sandboxes that are runc containers on this machine. It
 // implements local.Backend.
 //
-// Every sandbox is a container of its own over a shared read-only root file
-// system: user, pid, mount, network, ipc, uts and cgroup namespaces, a range
+// Every sandbox is a container of its own over a read-only overlay of one image:
+// user, pid, mount, network, ipc, uts and cgroup namespaces, a range
 // of host ids that no other sandbox has, no capabilities, a seccomp filter, a
 // network with nothing but loopback, small tmpfs mounts, and cgroup limits.
 // PID 1 is functions/runner, reached by a socket pair that this process made:

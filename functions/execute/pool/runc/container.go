@@ -82,6 +82,16 @@ func (c *container) writeBundle(bundle string, p local.PoolConfig) error {
 	if err != nil {
 		return err
 	}
+	if b.roots != nil {
+		rootfs := filepath.Join(bundle, "rootfs")
+		if err := os.Mkdir(rootfs, 0o711); err != nil {
+			return err
+		}
+		if err := b.roots.mount(rootfs); err != nil {
+			return err
+		}
+		useRoot(spec, rootfs)
+	}
 	text, err := json.Marshal(spec)
 	if err != nil {
 		return err
@@ -227,6 +237,11 @@ func (c *container) remove(ctx context.Context) error {
 	// runc may have been killed before it knew of its container.
 	if err := c.cgroup.remove(ctx); err != nil {
 		return err
+	}
+	if b.roots != nil {
+		if err := unmount(filepath.Join(b.bundle(c.name), "rootfs")); err != nil {
+			return err
+		}
 	}
 	return os.RemoveAll(b.bundle(c.name))
 }
