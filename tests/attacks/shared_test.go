@@ -2,6 +2,7 @@ package attacks
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -91,5 +92,21 @@ func TestMountsTellNothingOfTheMachine(t *testing.T) {
 		if strings.Contains(r.Stdout, word) {
 			t.Errorf("a program sees %q in\n%s", word, r.Stdout)
 		}
+	}
+}
+
+// TestDiskReadsAreBounded: what a program reads past the page cache is bounded.
+func TestDiskReadsAreBounded(t *testing.T) {
+	t.Parallel()
+	r := shared.Python(t, `import glob, mmap, os, time
+path = max(filter(os.path.isfile, glob.glob("/usr/lib/*/*")), key=os.path.getsize)
+fd, size = os.open(path, os.O_RDONLY | os.O_DIRECT), os.path.getsize(path) >> 20 << 20
+buffer, got, began = mmap.mmap(-1, 1 << 20), 0, time.monotonic()
+while time.monotonic() - began < 3: got += os.preadv(fd, [buffer], got % size)
+print(int(got / (time.monotonic() - began)) >> 20)`)
+	product.Ended(t, r, execution.StatusSucceeded, 0, "")
+	var rate int
+	if _, err := fmt.Sscan(r.Stdout, &rate); err != nil || rate == 0 || rate > 160 {
+		t.Errorf("%d MiB in a second, %v", rate, err)
 	}
 }

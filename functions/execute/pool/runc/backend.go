@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"slices"
 	"sync"
 	"time"
 
@@ -56,6 +57,16 @@ func New(ctx context.Context, c Config, log *slog.Logger) (*Backend, error) {
 	image, err := LoadImage(c.Image)
 	if err != nil {
 		return nil, err
+	}
+	if host.limitsDisks() {
+		for _, path := range []string{image.Rootfs, c.RunnerDir, c.StateDir} {
+			if d, found := diskOf("/sys", path); found && !slices.Contains(host.disks, d) {
+				host.disks = append(host.disks, d)
+			}
+		}
+	}
+	if len(host.disks) == 0 {
+		log.Warn("Sandboxes are weaker on this machine", "how", "Nothing limits what they read of the image's disk: it is none that cgroups can limit.")
 	}
 	if err := adoptOrphans(); err != nil {
 		return nil, err

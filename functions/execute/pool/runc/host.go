@@ -30,6 +30,8 @@ type Host struct {
 	Memory int64
 	// Resource says that this process has CAP_SYS_RESOURCE.
 	Resource bool
+	// disks are those that sandboxes read and whose use is bounded.
+	disks []disk
 	// cgroups is cgroupMount, or a folder like it in a test.
 	cgroups string
 	// subUIDs and subGIDs are the caller's own id and its subordinate ids,

@@ -95,6 +95,7 @@ func (c *Config) resources(h Host) *ocispec.LinuxResources {
 		Memory:  memory,
 		CPU:     &ocispec.LinuxCPU{Quota: &quota, Period: &period, Shares: &shares},
 		Pids:    &ocispec.LinuxPids{Limit: &c.Limits.Processes},
+		BlockIO: diskLimits(h.disks),
 		Devices: []ocispec.LinuxDeviceCgroup{{Allow: false, Access: "rwm"}},
 	}
 }
