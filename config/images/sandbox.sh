@@ -68,7 +68,7 @@ buildah)
   c=$(buildah "${store[@]}" from "$tag")
   m=$(buildah "${store[@]}" mount "$c")
   mkdir "$work/rootfs"
-  cp -a "$m/." "$work/rootfs/"
+  cp -a --no-preserve=xattr "$m/." "$work/rootfs/" # xattrs hold capabilities of files
   buildah "${store[@]}" rm "$c" >/dev/null
   ;;
 *)
@@ -85,6 +85,10 @@ esac
 # While it builds, the builder has a file of its own in this place.
 printf '127.0.0.1\tlocalhost sandbox\n::1\tlocalhost\n' >"$work/rootfs/etc/hosts"
 
+# Nothing in a sandbox gains rights by a program, and the folder is open to the
+# users of the machine that builds it.
+find "$work/rootfs" -xdev -perm /6000 ! -type l -exec chmod ug-s {} +
+
 # version PACKAGE: the upstream version of a package in the image.
 version() {
   awk -v RS= -v name="$1" '$0 ~ "(^|\n)Package: " name "\n" { match($0, /\nVersion: [^\n]*/); v = substr($0, RSTART + 10, RLENGTH - 10); sub(/^[0-9]+:/, "", v); sub(/[-+][^-]*$/, "", v); sub(/\+.*/, "", v); print v }' "$work/rootfs/var/lib/dpkg/status"
@@ -94,6 +98,7 @@ printf 'python %s\njavascript %s\nbash %s\n' "$(version "$(readlink "$work/rootf
 mkdir -p "$out"
 mv "$work/rootfs" "$work/config.json" "$out/"
 mv "$work/versions" "$out/"
-chmod 755 "$cache" "$out" "$out/rootfs"
+chmod 755 "$cache" "$out/rootfs"
+chmod 711 "$out" # without root, sandboxes pass through it with ids of their own
 say "ready: $out"
 echo "$out"
