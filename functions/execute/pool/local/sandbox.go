@@ -101,6 +101,9 @@ func (s *sandbox) Run(ctx context.Context, run pool.Run, sink pool.Sink) (pool.O
 	if kills := s.instance.OOMKills(); kills > 0 {
 		return runnerKilled(kills, time.Since(began)), nil
 	}
+	if ended {
+		return runnerEnded(time.Since(began)), nil
+	}
 	return pool.Outcome{}, err
 }
 
@@ -177,6 +180,16 @@ func runnerKilled(kills int64, after time.Duration) pool.Outcome {
 		Status: execution.StatusOutOfMemory, ExitCode: 128 + int(unix.SIGKILL), Signal: "SIGKILL", Run: after,
 		Usage: execution.Usage{OOMKills: kills, WallMS: float64(after.Microseconds()) / 1000},
 		Notes: []string{"the whole sandbox was killed at the memory limit; its files are lost, and its processor time is not known"},
+	}
+}
+
+// runnerEnded is how a program ended that was ended at its time limit together
+// with its runner.
+func runnerEnded(after time.Duration) pool.Outcome {
+	return pool.Outcome{
+		Status: execution.StatusTimedOut, ExitCode: 128 + int(unix.SIGKILL), Signal: "SIGKILL", Run: after,
+		Usage: execution.Usage{WallMS: float64(after.Microseconds()) / 1000},
+		Notes: []string{"the whole sandbox was killed at the time limit; its files are lost"},
 	}
 }
 

@@ -72,6 +72,28 @@ func TestProgramsAreEndedAtTheirLimit(t *testing.T) {
 	}
 }
 
+// A backend may end the runner with its program. The time limit is still what
+// ended it.
+func TestRunnerEndedAtTheLimit(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := &fake{run: func(_ context.Context, i *instance, sink pool.Sink) (pool.Outcome, error) {
+			sink.Started()
+			i.fake.mu.Lock()
+			i.hasProgram = true
+			i.fake.mu.Unlock()
+			<-i.endings
+			return pool.Outcome{}, pool.ErrSandboxLost
+		}}
+		p := start(t, f, Config{})
+		s := claim(t, p)
+		got, err := s.Run(t.Context(), pool.Run{Limits: pool.Limits{Timeout: time.Second}}, nothing{})
+		if err != nil || got.Status != execution.StatusTimedOut || got.ExitCode != 137 || len(got.Notes) != 1 {
+			t.Errorf("%+v, %v", got, err)
+		}
+		finish(t, p)
+	})
+}
+
 // A runner that is busy with what a program left is not disturbed.
 func TestRunnerOutlivesTheLimit(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
