@@ -29,9 +29,12 @@ type settings struct {
 	MaxSandboxes int `envDefault:"32"`
 	// StateDir holds what belongs to running sandboxes.
 	StateDir string
-	// Runc, SandboxImage and RunnerDir are parts that the build made; by
+	// Runtime makes the sandboxes: runc, or gVisor's runsc.
+	Runtime runc.Runtime `envDefault:"runc"`
+	// Runc, Runsc, SandboxImage and RunnerDir are parts that the build made; by
 	// default those beside this program.
 	Runc         string
+	Runsc        string
 	SandboxImage string
 	RunnerDir    string
 }
@@ -59,7 +62,7 @@ func (s *settings) locate() error {
 	}
 	build := filepath.Dir(filepath.Dir(exe))
 	for value, standard := range map[*string]string{
-		&s.Runc: filepath.Join(build, "bin", "runc"), &s.SandboxImage: filepath.Join(build, "sandbox"),
+		&s.Runc: filepath.Join(build, "bin", "runc"), &s.Runsc: filepath.Join(build, "bin", "runsc"), &s.SandboxImage: filepath.Join(build, "sandbox"),
 		&s.RunnerDir: filepath.Join(build, "runner"), &s.StateDir: stateDir(),
 	} {
 		if *value == "" {
@@ -90,6 +93,8 @@ func stateDir() string {
 
 func (s *settings) validate() error {
 	switch {
+	case s.Runtime != runc.Runc && s.Runtime != runc.Runsc:
+		return fmt.Errorf("PREHEAT_RUNTIME must be %s or %s", runc.Runc, runc.Runsc)
 	case s.PoolSize < 1 || s.PoolSize > s.MaxSandboxes:
 		return fmt.Errorf("PREHEAT_POOL_SIZE must be from 1 to PREHEAT_MAX_SANDBOXES (%d)", s.MaxSandboxes)
 	case s.JavascriptPoolSize < 0 || s.JavascriptPoolSize > s.MaxSandboxes:
@@ -100,8 +105,9 @@ func (s *settings) validate() error {
 
 // sandboxes is how sandboxes are made, pools how many of which kind.
 func (s *settings) sandboxes() runc.Config {
+	binary := map[runc.Runtime]string{runc.Runc: s.Runc, runc.Runsc: s.Runsc}[s.Runtime]
 	return runc.Config{
-		Runc: s.Runc, StateDir: s.StateDir, Image: s.SandboxImage, RunnerDir: s.RunnerDir,
+		Runtime: s.Runtime, Binary: binary, StateDir: s.StateDir, Image: s.SandboxImage, RunnerDir: s.RunnerDir,
 		Sandboxes: len(s.pools().Pools) * s.MaxSandboxes,
 		Limits: runc.SandboxLimits{
 			Memory: s.SandboxMemoryMIB << 20, Tmpfs: s.SandboxMemoryMIB << 18, CPUs: s.SandboxCores,

@@ -21,7 +21,9 @@ type Backend struct {
 	config Config
 	host   Host
 	image  Image
-	runc   *gorunc.Runc
+	// runtime is what the configuration needs, runc how it is called.
+	runtime runtime
+	runc    *gorunc.Runc
 	// ranges are the numbers of the ranges of host ids that no sandbox has.
 	ranges chan int
 	// ids is nil without root: there is one range then.
@@ -40,15 +42,15 @@ var _ local.Backend = (*Backend)(nil)
 // New removes what an earlier process left. The caller closes the backend when
 // nothing is made of it any longer.
 func New(ctx context.Context, c Config, log *slog.Logger) (*Backend, error) {
-	if err := CheckRunc(ctx, c.Runc); err != nil {
-		return nil, err
-	}
-	var err error
-	if c.StateDir, err = makeStateDir(c.StateDir); err != nil {
-		return nil, err
-	}
 	host, err := DetectHost()
 	if err != nil {
+		return nil, err
+	}
+	if err := c.Runtime.runtime().check(ctx, c.Binary, host); err != nil {
+		return nil, err
+	}
+	log.Info("Sandboxes are containers", "runtime", c.Runtime.runtime().name(), "binary", c.Binary)
+	if c.StateDir, err = makeStateDir(c.StateDir); err != nil {
 		return nil, err
 	}
 	for _, weakness := range host.Weaker() {
@@ -87,10 +89,12 @@ func New(ctx context.Context, c Config, log *slog.Logger) (*Backend, error) {
 }
 
 func newBackend(c Config, h Host, im Image) *Backend {
-	return &Backend{
-		config: c, host: h, image: im, ranges: make(chan int, c.Sandboxes),
-		runc: &gorunc.Runc{Command: c.Runc, Root: runcRoot(c.StateDir), Log: filepath.Join(c.StateDir, "runc.log"), LogFormat: gorunc.Text},
+	b := &Backend{config: c, host: h, image: im, ranges: make(chan int, c.Sandboxes), runtime: c.Runtime.runtime()}
+	b.runc = &gorunc.Runc{
+		Command: c.Binary, Root: runcRoot(c.StateDir), Log: filepath.Join(c.StateDir, "runc.log"), LogFormat: gorunc.Text,
+		ExtraArgs: b.runtime.flags(),
 	}
+	return b
 }
 
 // open makes the state folder this backend's, removes what is left in it, and
@@ -114,7 +118,7 @@ func (b *Backend) open(ctx context.Context, ids register) (err error) {
 			err = errors.Join(err, b.locked.Close())
 		}
 	}()
-	if err := sweep(ctx, b.runc, b.config.StateDir, b.host); err != nil {
+	if err := b.sweep(ctx); err != nil {
 		return err
 	}
 	if err := limitTogether(b.config.StateDir, b.host, b.host.Memory/4*3); err != nil {

@@ -108,7 +108,7 @@ func TestStateFolder(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if err := sweep(t.Context(), b.runc, b.config.StateDir, b.host); err != nil {
+	if err := b.sweep(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	for _, dir := range []string{b.runc.Root, bundleRoot(b.config.StateDir)} {

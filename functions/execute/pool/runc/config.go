@@ -1,5 +1,5 @@
-// Package runc makes sandboxes that are runc containers on this machine. It
-// implements local.Backend.
+// Package runc makes sandboxes that are containers on this machine, of runc or of
+// a runtime that is used as runc is. It implements local.Backend.
 //
 // Every sandbox is a container of its own over a read-only overlay of one image:
 // user, pid, mount, network, ipc, uts and cgroup namespaces, a range
@@ -19,9 +19,10 @@ import (
 
 // Config is how sandboxes are made.
 type Config struct {
-	// Runc is the runc binary.
-	Runc string
-	// StateDir holds bundles and runc's own state; one process at a time
+	// Runtime makes the containers, and Binary is where it is.
+	Runtime Runtime
+	Binary  string
+	// StateDir holds bundles and the runtime's own state; one process at a time
 	// uses it. It should be on a tmpfs.
 	StateDir string
 	// Image is the folder of the root file system; see Image.

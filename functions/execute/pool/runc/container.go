@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -36,9 +37,12 @@ type container struct {
 	wire   *wire.Client
 
 	mu sync.Mutex
-	// pid is the runner's. It cannot become another process's while it is
-	// here: this process is its parent and waits for it under mu.
+	// pid is the runner's, or that of the kernel which runs it.
 	pid int
+	// children are what the runtime left as children of this process, pid
+	// among them. They cannot become other processes while they are here: this
+	// process waits for them under mu.
+	children []int
 }
 
 var _ local.Instance = (*container)(nil)
@@ -108,17 +112,31 @@ func (c *container) run(ctx context.Context, bundle string, log, theirs *os.File
 	pidFile := filepath.Join(bundle, "pid")
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), runTimeout)
 	defer cancel()
-	_, err := c.backend.runc.Run(ctx, c.name, bundle, &gorunc.CreateOpts{
-		Detach: true, PidFile: pidFile, ExtraFiles: []*os.File{theirs}, IO: toFile{log}, NoNewKeyring: true,
-	})
-	// The pid counts even if runc failed later on: that process must end.
+	_, err := c.backend.runc.Run(ctx, c.name, bundle, c.backend.runtime.create(pidFile, log, theirs))
+	// The processes count even if the runtime failed later on: they must end.
+	c.mu.Lock()
+	defer c.mu.Unlock()
 	if text, readErr := os.ReadFile(pidFile); readErr == nil {
-		c.mu.Lock()
-		defer c.mu.Unlock()
 		c.pid, _ = strconv.Atoi(strings.TrimSpace(string(text)))
-		c.backend.reaper.keep(c.pid)
+		c.children = []int{c.pid}
+	}
+	if !c.backend.runtime.tellsApart() {
+		for _, pid := range c.cgroup.members(c.pid) {
+			if isChild(pid) {
+				c.children = append(c.children, pid)
+			}
+		}
+	}
+	for _, pid := range c.children {
+		c.backend.reaper.keep(pid)
 	}
 	return err
+}
+
+// isChild reports whether this process is the parent of another one.
+func isChild(pid int) bool {
+	err := unix.Waitid(unix.P_PID, pid, nil, unix.WEXITED|unix.WNOHANG|unix.WNOWAIT, nil)
+	return err == nil
 }
 
 // connect makes the socket pair and returns the runner's end.
@@ -167,7 +185,9 @@ func (c *container) Run(ctx context.Context, run pool.Run, sink pool.Sink) (pool
 }
 
 // SetMemory implements local.Instance.
-func (c *container) SetMemory(limit int64) error { return c.cgroup.setMemory(limit) }
+func (c *container) SetMemory(limit int64) error {
+	return c.cgroup.setMemory(limit + c.backend.runtime.overhead())
+}
 
 // OOMKills implements local.Instance.
 func (c *container) OOMKills() int64 { return c.cgroup.oomKills() }
@@ -175,17 +195,21 @@ func (c *container) OOMKills() int64 { return c.cgroup.oomKills() }
 // Deprioritize implements local.Instance.
 func (c *container) Deprioritize() error { return c.cgroup.setShares(sharesLong) }
 
-// EndProgram implements local.Instance. Without a cgroup there is nothing to
-// find the program's processes by: the runner goes with them.
+// EndProgram implements local.Instance. Without a cgroup, or where they are no
+// processes of the host, there is nothing to find the program's processes by: the
+// runner goes with them.
 func (c *container) EndProgram(ctx context.Context) (bool, error) {
 	if !c.backend.host.Cgroups {
 		c.kill()
 		return true, nil
 	}
-	c.mu.Lock()
-	runner := c.pid
-	c.mu.Unlock()
-	ended, err := c.cgroup.killAllBut(ctx, runner)
+	spared := 0
+	if c.backend.runtime.tellsApart() {
+		c.mu.Lock()
+		spared = c.pid
+		c.mu.Unlock()
+	}
+	ended, err := c.cgroup.killAllBut(ctx, spared)
 	if err != nil {
 		return ended, fmt.Errorf("ending the program of sandbox %s: %w", c.name, err)
 	}
@@ -199,8 +223,8 @@ func (c *container) kill() {
 	c.cgroup.kill()
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.pid > 0 {
-		_ = unix.Kill(c.pid, unix.SIGKILL)
+	for _, pid := range c.children {
+		_ = unix.Kill(pid, unix.SIGKILL)
 	}
 	if c.conn != nil {
 		_ = c.conn.Close()
@@ -225,7 +249,11 @@ func (c *container) remove(ctx context.Context) error {
 		return err
 	}
 	b := c.backend
-	if isDir(filepath.Join(b.runc.Root, c.name)) {
+	known, err := b.runtime.containers(b.runc.Root)
+	if err != nil {
+		return err
+	}
+	if slices.Contains(known, c.name) {
 		err := b.runc.Delete(ctx, c.name, nil)
 		if err != nil { // there is less or more of it than of a container that has ended
 			err = b.runc.Delete(ctx, c.name, &gorunc.DeleteOpts{Force: true})
@@ -246,8 +274,8 @@ func (c *container) remove(ctx context.Context) error {
 	return os.RemoveAll(b.bundle(c.name))
 }
 
-// reap waits for the runner, which runc made a child of this process by ending
-// before it (see adoptOrphans).
+// reap waits for the sandbox's first processes, which the runtime made children of
+// this process by ending before them (see adoptOrphans).
 func (c *container) reap(ctx context.Context) error {
 	for {
 		done, err := c.reaped()
@@ -255,30 +283,30 @@ func (c *container) reap(ctx context.Context) error {
 			return err
 		}
 		if !pause.For(ctx, time.Millisecond) {
-			return fmt.Errorf("waiting for the runner: %w", context.Cause(ctx))
+			return fmt.Errorf("waiting for the sandbox's processes: %w", context.Cause(ctx))
 		}
 	}
 }
 
-// reaped reports whether the runner has ended.
+// reaped reports whether they have ended.
 func (c *container) reaped() (bool, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.pid == 0 {
-		return true, nil
+	for len(c.children) > 0 {
+		pid := c.children[0]
+		got, err := unix.Wait4(pid, nil, unix.WNOHANG, nil)
+		switch {
+		case errors.Is(err, unix.ECHILD), err == nil && got == pid:
+			c.backend.reaper.forget(pid)
+			c.children = c.children[1:]
+		case err == nil, errors.Is(err, unix.EINTR):
+			return false, nil
+		default:
+			return false, fmt.Errorf("waiting for process %d: %w", pid, err)
+		}
 	}
-	got, err := unix.Wait4(c.pid, nil, unix.WNOHANG, nil)
-	switch {
-	case errors.Is(err, unix.EINTR):
-		return false, nil
-	case errors.Is(err, unix.ECHILD), got == c.pid:
-		c.backend.reaper.forget(c.pid)
-		c.pid = 0
-		return true, nil
-	case err != nil:
-		return false, fmt.Errorf("waiting for process %d: %w", c.pid, err)
-	}
-	return false, nil
+	c.pid = 0
+	return true, nil
 }
 
 // adoptOrphans makes this process the parent of what its descendants leave
@@ -290,13 +318,20 @@ func adoptOrphans() error {
 	return nil
 }
 
-// toFile sends the output of runc, and so of a detached container, to a file.
-type toFile struct{ *os.File }
+// toFile sends the output of the runtime, and so of a detached container, to a
+// file. stdin is its input, if there is any.
+type toFile struct{ log, stdin *os.File }
 
+func (f toFile) Close() error          { return nil } // of files that others close
 func (f toFile) Stdin() io.WriteCloser { return nil }
 func (f toFile) Stdout() io.ReadCloser { return nil }
 func (f toFile) Stderr() io.ReadCloser { return nil }
-func (f toFile) Set(cmd *exec.Cmd)     { cmd.Stdout, cmd.Stderr = f.File, f.File }
+func (f toFile) Set(cmd *exec.Cmd) {
+	cmd.Stdout, cmd.Stderr = f.log, f.log
+	if f.stdin != nil {
+		cmd.Stdin = f.stdin
+	}
+}
 
 // lastLines is the end of what a sandbox that failed has logged.
 func lastLines(log *os.File) error {

@@ -54,7 +54,7 @@ func testBackend(t *testing.T, script string) *Backend {
 		}
 	}
 	b, err := New(t.Context(), Config{
-		Runc: fakeRunc(t, dir, script), StateDir: filepath.Join(dir, "state"), Image: image, RunnerDir: dir, Sandboxes: 8,
+		Binary: fakeRunc(t, dir, script), StateDir: filepath.Join(dir, "state"), Image: image, RunnerDir: dir, Sandboxes: 8,
 		Limits: SandboxLimits{Memory: 64 << 20, Tmpfs: 16 << 20, CPUs: 1, Processes: 32, OpenFiles: 64},
 	}, slog.New(slog.DiscardHandler))
 	if err != nil {

@@ -15,10 +15,7 @@ import (
 const (
 	// sandboxUser is the user and group of programs, from the image.
 	sandboxUser = 1000
-	// connectionFD is where the runner finds its end of the socket pair:
-	// the first descriptor after the standard ones.
-	connectionFD = 3
-	cpuPeriod    = 100_000 // microseconds
+	cpuPeriod   = 100_000 // microseconds
 	// maxPending bounds signals that are queued, and timers.
 	maxPending = 256
 	// maxTerminals bounds pseudo-terminals, of which a machine has 4,096.
@@ -81,15 +78,17 @@ func (c *Config) Spec(h Host, im Image, p local.PoolConfig, name string, ids int
 		return nil, fmt.Errorf("making the seccomp filter: %w", err)
 	}
 	s.Linux.Seccomp = tighten(filter)
+	c.Runtime.runtime().adapt(s, c.Limits)
 	return s, nil
 }
 
 func (c *Config) resources(h Host) *ocispec.LinuxResources {
 	quota, period, shares := int64(c.Limits.CPUs*cpuPeriod), uint64(cpuPeriod), uint64(sharesWarming)
-	memory := &ocispec.LinuxMemory{Limit: &c.Limits.Memory}
+	limit := c.Limits.Memory + c.Runtime.runtime().overhead()
+	memory := &ocispec.LinuxMemory{Limit: &limit}
 	if h.SwapLimit {
 		// It counts memory and swap together, so that no swap is left.
-		memory.Swap = &c.Limits.Memory
+		memory.Swap = &limit
 	}
 	return &ocispec.LinuxResources{
 		Memory:  memory,
@@ -107,7 +106,7 @@ func (c *Config) environment(im Image, p local.PoolConfig) []string {
 		"USER=sandbox", "LOGNAME=sandbox",
 		"PREHEAT_RUNNER_WARM="+strings.Join(p.Warm, ","),
 		"PREHEAT_RUNNER_IMPORTS="+strings.Join(p.Imports, ","),
-		"PREHEAT_RUNNER_FD="+strconv.Itoa(connectionFD),
+		"PREHEAT_RUNNER_FD="+strconv.Itoa(c.Runtime.runtime().connection()),
 	)
 }
 
@@ -115,7 +114,7 @@ func (c *Config) mounts(h Host) []ocispec.Mount {
 	safe := []string{"nosuid", "noexec", "nodev"}
 	folder := func(path string, mode string, uid uint32, size int64, more ...string) ocispec.Mount {
 		options := append([]string{
-			"nosuid", "nodev", "mode=" + mode, fmt.Sprintf("uid=%d,gid=%d", uid, uid), fmt.Sprintf("size=%d", size), "nr_inodes=16384",
+			"nosuid", "nodev", "mode=" + mode, fmt.Sprintf("uid=%d", uid), fmt.Sprintf("gid=%d", uid), fmt.Sprintf("size=%d", size), "nr_inodes=16384",
 		}, more...)
 		return ocispec.Mount{Destination: path, Type: "tmpfs", Source: "tmpfs", Options: options}
 	}

@@ -14,26 +14,27 @@ import (
 
 // sweep removes what a process that was killed has left in the state folder:
 // containers, mounts, cgroups and bundles. The caller holds the lock.
-func sweep(ctx context.Context, runc *gorunc.Runc, stateDir string, h Host) error {
-	left, err := os.ReadDir(runc.Root)
+func (b *Backend) sweep(ctx context.Context) error {
+	left, err := b.runtime.containers(b.runc.Root)
 	if err != nil {
 		return fmt.Errorf("sweeping: %w", err)
 	}
-	for _, e := range left {
+	for _, name := range left {
 		// A container that cannot be deleted this way is taken apart below.
-		_ = runc.Delete(ctx, e.Name(), &gorunc.DeleteOpts{Force: true})
+		_ = b.runc.Delete(ctx, name, &gorunc.DeleteOpts{Force: true})
 	}
-	if h.Cgroups {
+	stateDir := b.config.StateDir
+	if b.host.Cgroups {
 		ctx, cancel := context.WithTimeout(ctx, cleanupTimeout)
 		defer cancel()
-		if err := removeCgroups(ctx, stateDir, h); err != nil {
+		if err := removeCgroups(ctx, stateDir, b.host); err != nil {
 			return fmt.Errorf("sweeping cgroups: %w", err)
 		}
 	}
 	if err := unmountBelow(stateDir); err != nil {
 		return fmt.Errorf("sweeping mounts: %w", err)
 	}
-	for _, dir := range []string{runc.Root, bundleRoot(stateDir)} {
+	for _, dir := range []string{b.runc.Root, bundleRoot(stateDir)} {
 		entries, err := os.ReadDir(dir)
 		if err != nil {
 			return fmt.Errorf("sweeping: %w", err)
