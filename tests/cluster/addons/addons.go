@@ -122,6 +122,19 @@ func InstallDNS(ctx context.Context, n *node.Node, progress func(string)) error 
 	return nil
 }
 
+// InstallGVisor applies the runtime class of Pods that run in gVisor.
+func InstallGVisor(ctx context.Context, n *node.Node, progress func(string)) error {
+	class, err := manifests.ReadFile("manifests/gvisor.yaml")
+	if err != nil {
+		return err
+	}
+	if err := (&kubectl{node: n}).apply(ctx, string(class)); err != nil {
+		return fmt.Errorf("install the runtime class gvisor: %w", err)
+	}
+	progress("gVisor")
+	return nil
+}
+
 // InstallKnative applies Knative Serving, Traefik and Knative Eventing, and
 // waits until they are available.
 func InstallKnative(ctx context.Context, n *node.Node, progress func(string)) error {

@@ -32,15 +32,19 @@ const resolver = "nameserver 127.0.0.1\n"
 func (n *Node) configure() error {
 	values := map[string]string{
 		"Name": n.Namespace(), "State": n.state, "Run": n.run, "Conf": n.conf(""), "PKI": n.pki(""), "Logs": filepath.Join(n.state, "logs"),
+		"Runsc": n.config.Runsc, "RunscShim": filepath.Join(filepath.Dir(n.config.Runsc), "containerd-shim-runsc-v1"),
 		"NodeBin": n.bin.node, "Runc": n.config.Runc, "Pause": Pause, "Cgroup": n.cgroup, "DNS": DNS,
 		"NodeIP": nodeIP, "NodeName": nodeName, "PodBridge": podBridge, "NodePods": nodePodRange, "Pods": podRange,
 	}
 	for k, v := range values {
 		values[k] = filepath.Clean(v)
 	}
+	if !n.GVisor() {
+		values["Runsc"] = ""
+	}
 	for source, target := range map[string]string{
 		"containerd.toml": "containerd.toml", "cni.conflist": "cni/10-preheat.conflist",
-		"kubelet.yaml": "kubelet.yaml", "proxy.yaml": "proxy.yaml",
+		"runsc.toml": "runsc.toml", "kubelet.yaml": "kubelet.yaml", "proxy.yaml": "proxy.yaml",
 	} {
 		var text bytes.Buffer
 		if err := templates.ExecuteTemplate(&text, source, values); err != nil {

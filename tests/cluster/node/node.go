@@ -46,6 +46,9 @@ type Config struct {
 	APIPort int
 	// Runc is the path of the runc to use.
 	Runc string
+	// Runsc is the path of gVisor's runsc, beside which its shim is. Without it,
+	// or where there is no such file, the node has no gVisor.
+	Runsc string
 }
 
 // Node is a node, which may run or not.
@@ -80,6 +83,12 @@ func (n *Node) find() error {
 		errs = append(errs, err)
 	}
 	return errors.Join(errs...)
+}
+
+// GVisor reports whether Pods may have the runtime class gvisor.
+func (n *Node) GVisor() bool {
+	_, err := os.Stat(n.config.Runsc)
+	return err == nil
 }
 
 // Namespace is the name of the node's network namespace.

@@ -17,6 +17,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"flag"
 	"fmt"
@@ -48,6 +49,7 @@ type settings struct {
 	apiPort  int
 	httpPort int
 	runc     string
+	runsc    string
 	knative  bool
 }
 
@@ -58,6 +60,7 @@ func run(ctx context.Context, args []string) error {
 	flags.IntVar(&s.apiPort, "api-port", 6443, "the API server's `port` on 127.0.0.1")
 	flags.IntVar(&s.httpPort, "http-port", 8088, "the ingress' `port` on 127.0.0.1")
 	flags.StringVar(&s.runc, "runc", "", "the `path` of runc, by default build/bin/runc")
+	flags.StringVar(&s.runsc, "runsc", "", "the `path` of gVisor's runsc, by default build/bin/runsc if make gvisor has built it")
 	flags.BoolVar(&s.knative, "knative", true, "install Knative Serving and its ingress")
 	if err := flags.Parse(args); err != nil {
 		return err
@@ -65,14 +68,13 @@ func run(ctx context.Context, args []string) error {
 	if flags.NArg() == 0 {
 		return fmt.Errorf("%s", usage)
 	}
-	if s.runc == "" {
-		root, err := binaries.ModuleRoot()
-		if err != nil {
-			return err
-		}
-		s.runc = filepath.Join(root, "build", "bin", "runc")
+	root, err := binaries.ModuleRoot()
+	if err != nil && (s.runc == "" || s.runsc == "") {
+		return err
 	}
-	n := node.New(node.Config{Name: s.name, APIPort: s.apiPort, Runc: s.runc})
+	s.runc = cmp.Or(s.runc, filepath.Join(root, "build", "bin", "runc"))
+	s.runsc = cmp.Or(s.runsc, filepath.Join(root, "build", "bin", "runsc"))
+	n := node.New(node.Config{Name: s.name, APIPort: s.apiPort, Runc: s.runc, Runsc: s.runsc})
 	return dispatch(ctx, s, n, flags.Arg(0), flags.Args()[1:])
 }
 

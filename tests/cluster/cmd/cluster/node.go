@@ -40,12 +40,17 @@ func up(ctx context.Context, s settings, n *node.Node) error {
 	if err := addons.InstallDNS(ctx, n, progress); err != nil {
 		return err
 	}
+	if n.GVisor() {
+		if err := addons.InstallGVisor(ctx, n, progress); err != nil {
+			return err
+		}
+	}
 	if s.knative {
 		if err := addons.InstallKnative(ctx, n, progress); err != nil {
 			return err
 		}
 	}
-	if err := n.StartGateway(ctx, loopback(s.apiPort), "-name", s.name, "-runc", s.runc,
+	if err := n.StartGateway(ctx, loopback(s.apiPort), "-name", s.name, "-runc", s.runc, "-runsc", s.runsc,
 		"-api-port", strconv.Itoa(s.apiPort), "-http-port", strconv.Itoa(s.httpPort), gatewayCommand); err != nil {
 		return err
 	}
