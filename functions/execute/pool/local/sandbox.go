@@ -93,8 +93,10 @@ func (s *sandbox) Run(ctx context.Context, run pool.Run, sink pool.Sink) (pool.O
 	outcome, err := s.instance.Run(ctx, run, &startSink{Sink: sink, started: started})
 	ended := stop()
 	switch {
+	case err == nil && wasKilled(outcome):
+		return s.whoKilled(outcome, ended), nil
 	case err == nil:
-		return atLimit(outcome, ended), nil
+		return outcome, nil
 	case !errors.Is(err, pool.ErrSandboxLost):
 		return outcome, err
 	}
@@ -164,11 +166,20 @@ func (s *sandbox) endProgram(ctx context.Context) bool {
 	return ended
 }
 
-// atLimit is how a program ended that may have been ended from outside, at its
-// time limit: its runner saw no more than that it was killed.
-func atLimit(o pool.Outcome, ended bool) pool.Outcome {
-	if ended && o.Status == execution.StatusFailed && o.ExitCode == 128+int(unix.SIGKILL) {
+// wasKilled says that all the runner saw of a program's end is that it was killed.
+func wasKilled(o pool.Outcome) bool {
+	return o.Status == execution.StatusFailed && o.ExitCode == 128+int(unix.SIGKILL)
+}
+
+// whoKilled is how such a program ended, seen from outside: at its time limit, or
+// at a memory limit that its runner cannot see.
+func (s *sandbox) whoKilled(o pool.Outcome, ended bool) pool.Outcome {
+	if ended {
 		o.Status = execution.StatusTimedOut
+		return o
+	}
+	if kills := s.instance.OOMKills(); kills > 0 {
+		o.Status, o.Usage.OOMKills = execution.StatusOutOfMemory, kills
 	}
 	return o
 }

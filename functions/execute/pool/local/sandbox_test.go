@@ -112,6 +112,37 @@ func TestRunnerOutlivesTheLimit(t *testing.T) {
 	})
 }
 
+// A runner that cannot see the memory limit reports no more than that its program
+// was killed.
+func TestProgramsThatWereKilled(t *testing.T) {
+	for _, test := range []struct {
+		name     string
+		oomKills int64
+		reports  pool.Outcome
+		want     execution.Status
+	}{
+		{"by somebody", 0, killedOutcome, execution.StatusFailed},
+		{"for memory", 1, killedOutcome, execution.StatusOutOfMemory},
+		{"a child for memory", 1, pool.Outcome{Status: execution.StatusFailed, ExitCode: 3}, execution.StatusFailed},
+		{"a child for memory, and well", 1, pool.Outcome{Status: execution.StatusSucceeded}, execution.StatusSucceeded},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			f := &fake{run: func(_ context.Context, i *instance, sink pool.Sink) (pool.Outcome, error) {
+				sink.Started()
+				i.oomKills = test.oomKills
+				return test.reports, nil
+			}}
+			p := start(t, f, Config{})
+			s := claim(t, p)
+			got, err := s.Run(t.Context(), pool.Run{Limits: pool.Limits{Timeout: time.Second}}, nothing{})
+			if err != nil || got.Status != test.want {
+				t.Errorf("%s: %+v, %v", test.name, got, err)
+			}
+			finish(t, p)
+		})
+	}
+}
+
 func TestLostSandboxes(t *testing.T) {
 	lost := errors.Join(pool.ErrSandboxLost, errFake)
 	for _, test := range []struct {
