@@ -45,10 +45,17 @@ func (p *Product) Leftovers(t testing.TB) Leftovers {
 	return left
 }
 
-// Containers are the containers that runc knows of.
+// GVisor reports whether the tests are for sandboxes of gVisor, as PREHEAT_RUNTIME says.
+func GVisor() bool { return os.Getenv("PREHEAT_RUNTIME") == "runsc" }
+
+// Containers are the containers that the runtime knows of.
 func (p *Product) Containers(t testing.TB) []string {
 	t.Helper()
-	runc := exec.Command(filepath.Join(Root(t), "build/bin/runc"), "--root", filepath.Join(p.StateDir, "runc"), "list", "--format", "json")
+	name := "runc"
+	if GVisor() {
+		name = "runsc"
+	}
+	runc := exec.Command(filepath.Join(Root(t), "build/bin", name), "--root", filepath.Join(p.StateDir, "runc"), "list", "--format", "json")
 	out, err := runc.Output()
 	if err != nil {
 		t.Fatalf("runc list: %v", err)

@@ -147,7 +147,8 @@ func (b *Backend) Close() error {
 	b.done.Wait()
 	ctx, cancel := context.WithTimeout(context.Background(), cleanupTimeout)
 	defer cancel()
-	var problems []error
+	// gVisor keeps a network namespace there for all its sandboxes.
+	problems := []error{unmountBelow(b.runc.Root)}
 	if b.host.Cgroups {
 		problems = append(problems, removeCgroups(ctx, b.config.StateDir, b.host))
 	}
