@@ -98,6 +98,7 @@ walkthrough() {
   export KUBECONFIG=/var/lib/preheat-cluster/$CLUSTER_NAME/kubeconfig OVERLAY=config/overlays/local REGISTRY=
   cluster_built
   trap walkthrough_ends EXIT
+  make gvisor
   make cluster
   make deploy
   go test -count=1 -timeout 20m ./tests/walkthrough
