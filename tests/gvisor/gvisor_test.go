@@ -3,7 +3,9 @@
 package gvisor
 
 import (
+	"fmt"
 	"os"
+	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
@@ -124,10 +126,33 @@ func TestNothingIsLeft(t *testing.T) {
 		left := p.Leftovers(t)
 		return left.Containers == 1 && left.Bundles == 1
 	})
+	if n := zombies(t, p.Cmd.Process.Pid); n > 0 {
+		t.Errorf("the server has not waited for %d of its children", n)
+	}
 	p.Stop(t)
 	if left := p.Leftovers(t); left != (product.Leftovers{}) {
 		t.Errorf("the server has left %+v", left)
 	}
+}
+
+// zombies counts the children of a process that have ended and are still there.
+func zombies(t *testing.T, parent int) int {
+	t.Helper()
+	stats, err := filepath.Glob("/proc/[0-9]*/stat")
+	if err != nil {
+		t.Fatal(err)
+	}
+	n := 0
+	for _, path := range stats {
+		text, err := os.ReadFile(path)
+		if err != nil {
+			continue // it has ended since
+		}
+		if strings.Contains(string(text), fmt.Sprintf(") Z %d ", parent)) {
+			n++
+		}
+	}
+	return n
 }
 
 // TestAKilledServerLeavesNothing: its sandboxes end with it, and the next server
