@@ -106,7 +106,7 @@ func TestExecuteChangesPodsOnlyToClaimThem(t *testing.T) {
 	plain, err := lock.Claim(lock.Holder{Claim: "c"})
 	full, err2 := lock.Claim(lock.Holder{Claim: "c", UID: "u1", Trace: "t", Deadline: time.Minute})
 	limit, err3 := lock.Limit("c", time.Minute)
-	surrender, err4 := lock.Surrender(lock.Holder{Claim: "c"})
+	surrender, err4 := lock.Discard(lock.Holder{Claim: "c"})
 	for what, c := range map[string]struct {
 		state string
 		patch []byte

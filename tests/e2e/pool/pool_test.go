@@ -25,14 +25,14 @@ import (
 func TestContract(t *testing.T) { pooltest.Run(t, start) }
 
 func start(t *testing.T, s pooltest.Sizes) pooltest.Subject {
-	build, state := filepath.Join(product.Root(t), "build"), t.TempDir()
+	build, state := filepath.Join(product.Root(t), "build"), product.StateDir(t)
 	image, err := filepath.EvalSymlinks(filepath.Join(build, "sandbox"))
 	if err != nil {
 		t.Fatalf("find the sandbox image (make build makes it): %v", err)
 	}
 	log := slog.New(slog.NewTextHandler(t.Output(), &slog.HandlerOptions{Level: slog.LevelWarn}))
 	backend, err := runc.New(t.Context(), runc.Config{
-		Runc: filepath.Join(build, "bin", "runc"), StateDir: state, Image: image, RunnerDir: filepath.Join(build, "runner"),
+		Binary: filepath.Join(build, "bin", "runc"), Sandboxes: s.Max, StateDir: state, Image: image, RunnerDir: filepath.Join(build, "runner"),
 		Limits: runc.SandboxLimits{Memory: 512 << 20, Tmpfs: 128 << 20, CPUs: 1, Processes: 128, OpenFiles: 1024},
 	}, log)
 	if err != nil {
