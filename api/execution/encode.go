@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"encoding/json"
 	"io"
+	"slices"
 	"unicode/utf8"
 
 	"github.com/go-json-experiment/json/jsontext"
@@ -93,6 +94,14 @@ func (d *document) optional(before string, s *string) {
 func (d *document) result(x RichResult) {
 	d.value(`{"mime":`, x.MIME)
 	d.text(`,"data":`, x.Data)
+	d.value(`,"position":`, x.Position)
+	list(d, `,"alternatives":`, x.Alternatives, d.representation)
+	d.raw("}")
+}
+
+func (d *document) representation(x Representation) {
+	d.value(`{"mime":`, x.MIME)
+	d.text(`,"data":`, x.Data)
 	d.raw("}")
 }
 
@@ -160,8 +169,12 @@ func (r *Result) measure() sizes {
 	n = 0
 	d := &document{w: bufio.NewWriter(&n)}
 	for _, x := range r.Results {
-		size := EncodedTextSize(x.Data)
+		size := x.EncodedSize()
 		x.Data = ""
+		x.Alternatives = slices.Clone(x.Alternatives)
+		for i := range x.Alternatives {
+			x.Alternatives[i].Data = ""
+		}
 		s.results = append(s.results, d.count(&n, func() { d.result(x) })+size+1)
 	}
 	for _, a := range r.Artifacts {

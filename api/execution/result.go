@@ -91,6 +91,35 @@ type RichResult struct {
 	MIME string `json:"mime"`
 	// Data is text for text and JSON types, base64 for all others.
 	Data string `json:"data"`
+	// Position is how many bytes of stdout the program had written by then.
+	Position int64 `json:"position"`
+	// Alternatives are the same value in other media types.
+	Alternatives []Representation `json:"alternatives"`
+}
+
+// Representation is a value in one media type.
+type Representation struct {
+	// MIME and Data are as in a RichResult.
+	MIME string `json:"mime"`
+	Data string `json:"data"`
+}
+
+// Size is the length of r's data in all its representations, in bytes.
+func (r *RichResult) Size() int {
+	n := len(r.Data)
+	for _, x := range r.Alternatives {
+		n += len(x.MIME) + len(x.Data)
+	}
+	return n
+}
+
+// EncodedSize is the length of r's data in a JSON document, in bytes.
+func (r *RichResult) EncodedSize() int {
+	n := EncodedTextSize(r.Data)
+	for _, x := range r.Alternatives {
+		n += EncodedTextSize(x.Data)
+	}
+	return n
 }
 
 // Artifact is a file that the program wrote under its working directory.

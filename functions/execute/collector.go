@@ -165,13 +165,14 @@ func (c *collector) capture(s *captured, data []byte) bool {
 
 // Result implements pool.Sink.
 func (c *collector) Result(r execution.RichResult) {
-	if !c.takes(len(r.MIME) + len(r.Data)) {
+	size := r.Size()
+	if !c.takes(len(r.MIME) + size) {
 		return
 	}
 	switch {
 	case c.sink != nil:
 		c.pass(c.sink.Result(r))
-	case c.keep(len(r.Data)):
+	case c.keep(size):
 		c.result.Results = append(c.result.Results, r)
 	default:
 		c.note("A result of type " + r.MIME + " was left out: " + noMemory + ".")

@@ -10,6 +10,7 @@
 package runner
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -53,6 +54,7 @@ type Config struct {
 type Runner struct {
 	config    Config
 	procs     *processes
+	pipes     *arrivals
 	warm      map[string]*interpreter
 	program   *interpreter // once there is a run
 	admission admission
@@ -78,7 +80,14 @@ func New(config Config) (*Runner, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := &Runner{config: config, admission: admission{tokenHash: config.TokenHash}, procs: newProcesses(), warm: map[string]*interpreter{}, reserve: reserve, memory: openMemoryEvents(config.CgroupRoot)}
+	pipes, err := newArrivals()
+	if err != nil {
+		return nil, err
+	}
+	r := &Runner{
+		config: config, admission: admission{tokenHash: config.TokenHash}, procs: newProcesses(), pipes: pipes,
+		warm: map[string]*interpreter{}, reserve: reserve, memory: openMemoryEvents(config.CgroupRoot),
+	}
 	for _, name := range config.Warm {
 		lang, ok := language.Find(name)
 		if !ok {
@@ -91,7 +100,7 @@ func New(config Config) (*Runner, error) {
 		if lang.Rich && len(config.Imports) > 0 {
 			env["_PREHEAT_IMPORT"] = strings.Join(config.Imports, ",")
 		}
-		in, err := startWarm(r.procs, lang, environ(env), config.WorkDir)
+		in, err := startWarm(r.procs, r.pipes, lang, environ(env), config.WorkDir)
 		if err != nil {
 			return nil, err
 		}
@@ -128,6 +137,7 @@ func (r *Runner) Close() {
 	if r.program != nil {
 		r.program.close()
 	}
+	r.pipes.close()
 }
 
 // Idle reports whether the runner still waits for its run.
@@ -200,6 +210,7 @@ func (r *Runner) execute(ctx context.Context, s *wire.Server, run wire.Run, rece
 	if err != nil {
 		return wire.Outcome{}, err
 	}
+	fenced := bytes.HasPrefix(bytes.TrimSpace(run.Code), []byte("```"))
 	dropInput(&run)
 	in, err := r.begin(lang, run)
 	if err != nil {
@@ -220,7 +231,7 @@ func (r *Runner) execute(ctx context.Context, s *wire.Server, run wire.Run, rece
 	if why != causeExit {
 		end = <-in.end
 	}
-	truncated := streams.finish(in)
+	truncated, notes := streams.finish(in)
 
 	outcome := conclude(why, end.status, r.memory.oomKills()-r.oomBefore)
 	outcome.Truncated = truncated
@@ -229,8 +240,14 @@ func (r *Runner) execute(ctx context.Context, s *wire.Server, run wire.Run, rece
 	outcome.Usage.CPUMS = execution.Milliseconds(max(0, cpu-in.before))
 	outcome.Usage.WallMS = execution.Milliseconds(outcome.Run)
 	outcome.Usage.MaxRSSBytes = rss
-	outcome.Notes = append(outcome.Notes, streams.notes...)
+	if fenced {
+		outcome.Notes = append(outcome.Notes, "the program begins with ```, as a code block in Markdown does: that is no part of it")
+	}
+	outcome.Notes = append(outcome.Notes, notes...)
 	outcome.Notes = append(outcome.Notes, r.sendArtifacts(s, known, run.Limits)...)
+	if note := artifact.Elsewhere(os.TempDir(), r.config.Env["HOME"]); note != "" {
+		outcome.Notes = append(outcome.Notes, note)
+	}
 	return outcome, nil
 }
 
@@ -303,6 +320,7 @@ func (r *Runner) begin(lang language.Language, run wire.Run) (*interpreter, erro
 	if in := r.warm[lang.Name]; in != nil && lang.TakesWarm(run.Env) {
 		r.killIdleInterpreters(in)
 		delete(r.warm, lang.Name)
+		r.pipes.forget()
 		if err := in.handOver(run.Args, env); err != nil {
 			in.close()
 			return nil, err
@@ -310,7 +328,8 @@ func (r *Runner) begin(lang language.Language, run wire.Run) (*interpreter, erro
 		return in, nil
 	}
 	r.killIdleInterpreters(nil)
-	in, err := startCold(r.procs, lang, run.Args, environ(env), r.config.WorkDir)
+	r.pipes.forget()
+	in, err := startCold(r.procs, r.pipes, lang, run.Args, environ(env), r.config.WorkDir)
 	if err != nil {
 		var path *fs.PathError
 		if errors.As(err, &path) || strings.Contains(err.Error(), "argument list too long") {

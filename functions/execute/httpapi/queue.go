@@ -103,7 +103,7 @@ func (q *queue) isLast(o *output) bool { return q.events[len(q.events)-1].data =
 
 // Result implements execute.Sink.
 func (q *queue) Result(r execution.RichResult) error {
-	return q.put(event{name: execution.EventResult, data: r, size: len(r.Data) + execution.EncodedTextSize(r.Data)})
+	return q.put(event{name: execution.EventResult, data: r, size: r.Size() + r.EncodedSize()})
 }
 
 // Artifact implements execute.Sink.

@@ -36,8 +36,10 @@ const (
 	maxEntries = 10_000
 	// maxDepth bounds how deep directories are entered.
 	maxDepth = 32
-	// maxTime bounds the collection.
+	// maxTime bounds the search.
 	maxTime = 5 * time.Second
+	// maxNamed is how many of the files that are not returned are named.
+	maxNamed = 20
 )
 
 // Limits bounds what is collected.
@@ -59,11 +61,10 @@ type identity struct {
 // Take returns the inventory of the regular files below dir.
 func Take(dir string) (Inventory, error) {
 	known := Inventory{}
-	err := walk(dir, func(path string, parent int, name string, st *unix.Statx_t) bool {
+	err := walk(dir, func(path string, st *unix.Statx_t) {
 		if st.Mode&unix.S_IFMT == unix.S_IFREG {
 			known[path] = identify(st)
 		}
-		return true
 	})
 	return known, err
 }
@@ -77,59 +78,88 @@ func identify(st *unix.Statx_t) identity {
 type Send func(a execution.Artifact, content io.Reader) error
 
 // Collect sends the files below dir that known does not hold as they are, in
-// the order of their paths, and returns notes on what is missing from them. An
-// error of send ends it.
+// the order of their paths, and returns notes on what is missing from them.
+// Where there are more than the limits allow, those are sent that a user most
+// likely wants. An error of send ends it.
 func Collect(dir string, known Inventory, limits Limits, send Send) (notes []string) {
-	left, sent, missed := limits.Bytes, 0, 0
-	err := walk(dir, func(path string, parent int, name string, st *unix.Statx_t) bool {
-		if old, ok := known[path]; ok && old == identify(st) {
-			return true
+	root, err := os.Open(dir)
+	if err != nil {
+		return []string{"the list of files is incomplete: " + err.Error()}
+	}
+	defer func() { _ = root.Close() }()
+	files := choice{most: limits.Count + maxNamed}
+	err = walk(dir, func(path string, st *unix.Statx_t) {
+		if old, ok := known[path]; !ok || old != identify(st) {
+			files.add(&candidate{path, *st})
 		}
-		if sent == limits.Count {
-			missed++
-			return true
-		}
-		sent++
-		a, content := describe(path, parent, name, st, left)
-		if content == nil {
-			return send(a, nil) == nil
-		}
-		defer func() { _ = content.Close() }()
-		left -= a.Size
-		return send(a, content) == nil
 	})
-	if missed > 0 {
-		notes = append(notes, fmt.Sprintf("%d more file(s) were written than the %d that are returned", missed, limits.Count))
+	chosen := files.best[:min(limits.Count, len(files.best))]
+	if missed := files.all - len(chosen); missed > 0 {
+		notes = append(notes, fmt.Sprintf("%d more file(s) were written than the %d that are returned: %s",
+			missed, limits.Count, named(files.best[len(chosen):], missed)))
 	}
 	if err != nil {
 		notes = append(notes, "the list of files is incomplete: "+err.Error())
 	}
+	room := share(chosen, limits.Bytes)
+	slices.SortFunc(chosen, func(a, b *candidate) int { return strings.Compare(a.path, b.path) })
+	for _, c := range chosen {
+		if sendOne(int(root.Fd()), c, room[c.path], send) != nil {
+			break
+		}
+	}
 	return notes
 }
 
-// describe makes the artifact of one file, and opens the file if it is a
-// regular one of at most left bytes.
-func describe(path string, parent int, name string, st *unix.Statx_t, left int64) (execution.Artifact, *os.File) {
-	a := execution.Artifact{Path: printable(path), Size: int64(st.Size), MIME: mimeOf(name)}
+// share says which files' content fits into left bytes, the best first.
+func share(files []*candidate, left int64) map[string]bool {
+	fits := map[string]bool{}
+	for _, c := range files {
+		if size := int64(c.st.Size); c.st.Mode&unix.S_IFMT == unix.S_IFREG && size <= left {
+			fits[c.path] = true
+			left -= size
+		}
+	}
+	return fits
+}
+
+// named lists files with their sizes. count is how many there are, of which
+// files may be the first.
+func named(files []*candidate, count int) string {
+	var list []string
+	for _, c := range files[:min(len(files), maxNamed)] {
+		list = append(list, fmt.Sprintf("%s (%d bytes)", printable(c.path), c.st.Size))
+	}
+	if more := count - len(list); more > 0 {
+		list = append(list, fmt.Sprintf("and %d more", more))
+	}
+	return strings.Join(list, ", ")
+}
+
+// sendOne sends a file, with its content if that fits.
+func sendOne(root int, c *candidate, fits bool, send Send) error {
+	a := execution.Artifact{Path: printable(c.path), Size: int64(c.st.Size), MIME: mimeOf(c.path)}
 	switch {
-	case st.Mode&unix.S_IFMT == unix.S_IFLNK:
+	case c.st.Mode&unix.S_IFMT == unix.S_IFLNK:
 		a.Omitted = OmittedLink
-	case st.Mode&unix.S_IFMT != unix.S_IFREG:
+	case c.st.Mode&unix.S_IFMT != unix.S_IFREG:
 		a.Omitted = OmittedSpecial
-	case a.Size > left:
+	case !fits:
 		a.Omitted = OmittedSize
 	default:
-		f, err := openRegular(parent, name)
+		f, err := openRegular(root, c.path)
 		if err == nil {
-			return a, f
+			defer func() { _ = f.Close() }()
+			return send(a, f)
 		}
 		a.Omitted = OmittedRead
 	}
-	return a, nil
+	return send(a, nil)
 }
 
-func openRegular(parent int, name string) (*os.File, error) {
-	f, err := open(parent, name, unix.O_RDONLY|unix.O_NONBLOCK)
+// openRegular opens a regular file at a path below the directory root.
+func openRegular(root int, path string) (*os.File, error) {
+	f, err := open(root, path, unix.O_RDONLY|unix.O_NONBLOCK)
 	if err != nil {
 		return nil, err
 	}
@@ -143,7 +173,7 @@ func openRegular(parent int, name string) (*os.File, error) {
 	return f, nil
 }
 
-// open opens name in the directory parent, never through a link or a mount.
+// open opens what is at a path below the directory parent, never through a link.
 func open(parent int, name string, flags uint64) (*os.File, error) {
 	how := unix.OpenHow{
 		Flags:   flags | unix.O_CLOEXEC | unix.O_NOFOLLOW,
@@ -156,15 +186,13 @@ func open(parent int, name string, flags uint64) (*os.File, error) {
 	return os.NewFile(uintptr(fd), name), nil
 }
 
-// visit is called for everything but directories, in the order of the paths;
-// it returns false to end the walk.
-type visit func(path string, parent int, name string, st *unix.Statx_t) bool
+// visit is called for everything but directories, in the order of the paths.
+type visit func(path string, st *unix.Statx_t)
 
 var (
 	errTooMany = fmt.Errorf("there are more than %d directory entries", maxEntries)
 	errTooDeep = fmt.Errorf("directories are nested deeper than %d", maxDepth)
 	errTooSlow = fmt.Errorf("it took longer than %s", maxTime)
-	errStopped = errors.New("stopped")
 )
 
 type walker struct {
@@ -182,7 +210,7 @@ func walk(dir string, v visit) error {
 	}
 	defer func() { _ = root.Close() }()
 	w := walker{visit: v, deadline: time.Now().Add(maxTime)}
-	if err := w.directory(root, "", 0); err != nil && !errors.Is(err, errStopped) {
+	if err := w.directory(root, "", 0); err != nil {
 		return err
 	}
 	return w.problem
@@ -219,11 +247,7 @@ func (w *walker) entry(d *os.File, prefix, name string, depth int) error {
 		return nil
 	}
 	if st.Mode&unix.S_IFMT != unix.S_IFDIR {
-		began := time.Now()
-		if !w.visit(path, parent, name, &st) {
-			return errStopped
-		}
-		w.deadline = w.deadline.Add(time.Since(began))
+		w.visit(path, &st)
 		return nil
 	}
 	if depth == maxDepth {
@@ -264,4 +288,38 @@ func printable(path string) string {
 		path = path[n:]
 	}
 	return b.String()
+}
+
+// Elsewhere names the files in dirs that their owner may have looked for among
+// the artifacts: regular ones that are not hidden and have no name of the kind
+// that tempfile makes up. It returns a note, or nothing.
+func Elsewhere(dirs ...string) string {
+	files := choice{most: maxNamed}
+	for _, dir := range dirs {
+		// What cannot be looked at has nothing that a program could have meant.
+		_ = walk(dir, func(path string, st *unix.Statx_t) {
+			if st.Mode&unix.S_IFMT == unix.S_IFREG && aside(path) == 0 && !isTemporary(path) {
+				files.add(&candidate{filepath.Join(dir, path), *st})
+			}
+		})
+	}
+	if files.all == 0 {
+		return ""
+	}
+	return "files outside of the working directory are not returned: " + named(files.best, files.all)
+}
+
+// isTemporary reports whether a path has a name that Python's tempfile or
+// mktemp made up: tmp, perhaps a dot, and eight or ten characters.
+func isTemporary(path string) bool {
+	for part := range strings.SplitSeq(path, "/") {
+		made, ok := strings.CutPrefix(part, "tmp")
+		made, _, _ = strings.Cut(strings.TrimPrefix(made, "."), ".")
+		if ok && (len(made) == 8 || len(made) == 10) && strings.IndexFunc(made, func(c rune) bool {
+			return c != '_' && !unicode.IsDigit(c) && !unicode.IsLetter(c)
+		}) < 0 {
+			return true
+		}
+	}
+	return false
 }

@@ -138,17 +138,69 @@ func TestLimits(t *testing.T) {
 	dir := t.TempDir()
 	for i, size := range []int{4, 8, 3, 0, 5} {
 		write(t, dir, fmt.Sprint(i), strings.Repeat("x", size))
+		at := time.Unix(int64(i), 0)
+		must(t, os.Chtimes(filepath.Join(dir, fmt.Sprint(i)), at, at))
 	}
 	got, notes := collect(t, dir, Inventory{}, Limits{Count: 4, Bytes: 8})
 	var omitted []string
 	for _, a := range got {
 		omitted = append(omitted, a.Omitted)
 	}
-	if want := []string{"", OmittedSize, "", ""}; !reflect.DeepEqual(omitted, want) {
+	// The newest first: 5 and 3 bytes fit, and nothing.
+	if want := []string{OmittedSize, "", "", ""}; !reflect.DeepEqual(omitted, want) {
 		t.Errorf("omitted %q, not %q", omitted, want)
 	}
-	if want := []string{"1 more file(s) were written than the 4 that are returned"}; !reflect.DeepEqual(notes, want) {
+	if want := []string{"1 more file(s) were written than the 4 that are returned: 0 (4 bytes)"}; !reflect.DeepEqual(notes, want) {
 		t.Errorf("notes %q, not %q", notes, want)
+	}
+}
+
+// TestOwnFilesFirst: caches do not push out what a program was written for.
+func TestOwnFilesFirst(t *testing.T) {
+	dir := t.TempDir()
+	for i := range 30 {
+		write(t, dir, fmt.Sprintf(".cache/%02d", i), "cached")
+		write(t, dir, fmt.Sprintf("pkg/__pycache__/%02d.pyc", i), "cached")
+	}
+	write(t, dir, "deep/down/log.txt", "")
+	write(t, dir, "report.csv", "")
+	write(t, dir, "old.csv", "")
+	must(t, os.Chtimes(filepath.Join(dir, "old.csv"), time.Unix(1, 0), time.Unix(1, 0)))
+	got, notes := collect(t, dir, Inventory{}, Limits{Count: 2, Bytes: 100})
+	if want := []string{"old.csv", "report.csv"}; !reflect.DeepEqual(paths(got), want) {
+		t.Errorf("collected %q, not %q", paths(got), want)
+	}
+	if len(notes) != 1 || !strings.HasPrefix(notes[0], "61 more file(s) were written than the 2 that are returned: deep/down/log.txt (0 bytes), .cache/") ||
+		!strings.HasSuffix(notes[0], "(6 bytes), and 41 more") {
+		t.Errorf("notes %q", notes)
+	}
+}
+
+func TestElsewhere(t *testing.T) {
+	a, b := t.TempDir(), t.TempDir()
+	for _, name := range []string{".config/x", "tmpab12x9qz", "tmp.Ab12Cd34Ef", "tmpab12x9qy/in", "tmpab12x9qz.csv"} {
+		write(t, a, name, "x")
+	}
+	if note := Elsewhere(a, b, filepath.Join(a, "none")); note != "" {
+		t.Errorf("the note is %q", note)
+	}
+	write(t, a, "tmperature.csv", "x")
+	write(t, b, "out/report.csv", "xyz")
+	want := fmt.Sprintf("files outside of the working directory are not returned: %s (1 bytes), %s (3 bytes)",
+		filepath.Join(a, "tmperature.csv"), filepath.Join(b, "out/report.csv"))
+	if note := Elsewhere(a, b); note != want {
+		t.Errorf("the note is %q, not %q", note, want)
+	}
+}
+
+func TestTypes(t *testing.T) {
+	for name, want := range map[string]string{
+		"a.XLSX": "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet", "b.pptx": "application/vnd.openxmlformats-officedocument.presentationml.presentation",
+		"c.ipynb": "application/x-ipynb+json", "d.rs": "text/plain", "e.tar.gz": "application/gzip", "f": "application/octet-stream", ".png": "image/png",
+	} {
+		if got := mimeOf(name); got != want {
+			t.Errorf("%s is %s, not %s", name, got, want)
+		}
 	}
 }
 

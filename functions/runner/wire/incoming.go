@@ -15,7 +15,16 @@ import (
 
 // resultHead is the payload of frameResult.
 type resultHead struct {
+	MIME     string `json:"mime"`
+	Position int64  `json:"position"`
+	// Parts share the content; without any, all of it is of type MIME.
+	Parts []Part `json:"parts"`
+}
+
+// Part is one representation of a result.
+type Part struct {
 	MIME string `json:"mime"`
+	Size int64  `json:"size"` // bytes
 }
 
 // incoming hands what a runner sends between run and exit to a sink, and
@@ -147,17 +156,41 @@ func (in *incoming) end(broken string) error {
 		}
 		in.sink.Artifact(a)
 	case broken == "":
-		in.sink.Result(richResult(it.result.MIME, it.content))
+		r, err := richResult(*it.result, it.content)
+		if err != nil {
+			return err
+		}
+		in.sink.Result(r)
 	}
 	return nil
 }
 
-func richResult(mime string, content []byte) execution.RichResult {
-	r := execution.RichResult{MIME: mime}
-	if execution.IsTextMIME(mime) {
-		r.Data = strings.ToValidUTF8(string(content), "\uFFFD")
-	} else {
-		r.Data = base64.StdEncoding.EncodeToString(content)
+// richResult is a result whose content is complete.
+func richResult(head resultHead, content []byte) (execution.RichResult, error) {
+	parts := head.Parts
+	if len(parts) == 0 {
+		parts = []Part{{MIME: head.MIME, Size: int64(len(content))}}
 	}
-	return r
+	r := execution.RichResult{Position: head.Position, Alternatives: []execution.Representation{}}
+	for i, p := range parts {
+		if p.Size < 0 || p.Size > int64(len(content)) {
+			return r, fmt.Errorf("%w: a result's parts are larger than its content", errFrame)
+		}
+		data := dataOf(p.MIME, content[:p.Size])
+		content = content[p.Size:]
+		if i == 0 {
+			r.MIME, r.Data = p.MIME, data
+		} else {
+			r.Alternatives = append(r.Alternatives, execution.Representation{MIME: p.MIME, Data: data})
+		}
+	}
+	return r, nil
+}
+
+// dataOf is content as a result has it.
+func dataOf(mime string, content []byte) string {
+	if execution.IsTextMIME(mime) {
+		return strings.ToValidUTF8(string(content), "\uFFFD")
+	}
+	return base64.StdEncoding.EncodeToString(content)
 }

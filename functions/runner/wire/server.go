@@ -145,11 +145,27 @@ func (s *Server) Output(stream execution.Stream, data []byte, skipped int64) err
 	return s.send(t, append(payload, data...))
 }
 
-// Result sends a rich result of size bytes. The error is io.ErrUnexpectedEOF
-// when content has fewer; execute then drops the result.
-func (s *Server) Result(mime string, content io.Reader, size int64) error {
-	return s.item(frameResult, resultHead{mime}, content, size)
+// BeginResult opens a rich result, the contents of whose parts follow one after
+// the other. position counts the bytes of stdout before it.
+func (s *Server) BeginResult(parts []Part, position int64) error {
+	return s.sendJSON(frameResult, resultHead{MIME: parts[0].MIME, Position: position, Parts: parts})
 }
+
+// Content sends bytes of the open item.
+func (s *Server) Content(p []byte) error {
+	for len(p) > 0 {
+		n := min(len(p), pieceLen)
+		if err := s.send(frameData, p[:n]); err != nil {
+			return err
+		}
+		p = p[n:]
+	}
+	return nil
+}
+
+// EndItem ends the open item. broken says why its content is not whole, if it
+// is not: execute then drops a result, and an artifact's content.
+func (s *Server) EndItem(broken string) error { return s.send(frameEnd, []byte(broken)) }
 
 // Artifact sends an artifact with a.Size bytes of content, or none if content
 // is nil. When it has fewer, execute gets the artifact without any.
@@ -158,7 +174,10 @@ func (s *Server) Artifact(a execution.Artifact, content io.Reader) error {
 	if content == nil {
 		content, size = eof{}, 0
 	}
-	return s.item(frameArtifact, a, content, size)
+	if err := s.sendJSON(frameArtifact, a); err != nil {
+		return err
+	}
+	return s.content(content, size)
 }
 
 type eof struct{}
@@ -168,23 +187,20 @@ func (eof) Read([]byte) (int, error) { return 0, io.EOF }
 // Unreadable is why an item is not whole whose content cannot be read.
 const Unreadable = "unreadable"
 
-// item sends one item, a piece at a time.
-func (s *Server) item(t frameType, head any, content io.Reader, size int64) error {
-	if err := s.sendJSON(t, head); err != nil {
-		return err
-	}
+// content sends the content of the open item, a piece at a time, and ends it.
+func (s *Server) content(content io.Reader, size int64) error {
 	piece := make([]byte, min(pieceLen, size))
 	for size > 0 {
 		n, err := io.ReadFull(content, piece[:min(pieceLen, size)])
 		if err != nil {
-			return errors.Join(io.ErrUnexpectedEOF, s.send(frameEnd, []byte(Unreadable)))
+			return errors.Join(io.ErrUnexpectedEOF, s.EndItem(Unreadable))
 		}
 		if err := s.send(frameData, piece[:n]); err != nil {
 			return err
 		}
 		size -= int64(n)
 	}
-	return s.send(frameEnd, nil)
+	return s.EndItem("")
 }
 
 // Exit sends the terminal frame of a run that was carried out.

@@ -61,6 +61,8 @@ type Run struct {
 	Env      map[string]string `json:"env,omitempty"`
 	Files    []File            `json:"files,omitempty"`
 	Limits   Limits            `json:"limits"`
+	// Alternatives says that results may have several parts.
+	Alternatives bool `json:"alternatives,omitempty"`
 }
 
 // File is an input file, its path already known to stay inside.

@@ -84,7 +84,8 @@ func TestRun(t *testing.T) {
 			t.Errorf("the runner got %+v", received)
 		}
 		check(t, s.Started(), s.Output(execution.Stdout, []byte("one"), 0), s.Output(execution.Stderr, []byte("err"), 0), s.Output(execution.Stdout, []byte("two"), 7))
-		check(t, s.Result("text/html", strings.NewReader("<b>\xff"), 4), s.Result("image/png", bytes.NewReader(large), int64(len(large))))
+		check(t, s.BeginResult([]Part{{"text/html", 4}, {"text/plain", 1}}, 3), s.Content([]byte("<b>\xffb")), s.EndItem(""))
+		check(t, s.BeginResult([]Part{{"image/png", int64(len(large))}}, 6), s.Content(large), s.EndItem(""))
 		check(t, s.Artifact(execution.Artifact{Path: "a", Size: 2, MIME: "text/plain"}, strings.NewReader("é")))
 		check(t, s.Artifact(execution.Artifact{Path: "nul", Size: 1}, strings.NewReader("\x00")))
 		check(t, s.Artifact(execution.Artifact{Path: "link", Size: 9, Omitted: "symbolic link"}, nil))
@@ -98,7 +99,10 @@ func TestRun(t *testing.T) {
 	}
 	wanted := &recorder{
 		started: 1, output: [2]string{"onetwo", "err"}, skipped: [2]int64{7, 0},
-		results: []execution.RichResult{{MIME: "text/html", Data: "<b>\uFFFD"}, {MIME: "image/png", Data: base64.StdEncoding.EncodeToString(large)}},
+		results: []execution.RichResult{
+			{MIME: "text/html", Data: "<b>\uFFFD", Position: 3, Alternatives: []execution.Representation{{MIME: "text/plain", Data: "b"}}},
+			{MIME: "image/png", Data: base64.StdEncoding.EncodeToString(large), Position: 6, Alternatives: []execution.Representation{}},
+		},
 		artifacts: []execution.Artifact{
 			{Path: "a", Size: 2, MIME: "text/plain", Encoding: "utf-8", Content: "é"}, {Path: "nul", Size: 1, Encoding: "base64", Content: "AA=="},
 			{Path: "link", Size: 9, Encoding: "utf-8", Omitted: "symbolic link"}, {Path: "empty", Encoding: "utf-8"},
@@ -115,19 +119,17 @@ func TestContentThatEndsEarly(t *testing.T) {
 		greet(t, s)
 		_, err := s.ReadRun()
 		check(t, err, s.Started())
-		if err := s.Result("image/png", strings.NewReader("x"), 5); !errors.Is(err, io.ErrUnexpectedEOF) {
-			t.Errorf("Result returned %v", err)
-		}
+		check(t, s.BeginResult([]Part{{"image/png", 5}}, 0), s.Content([]byte("x")), s.EndItem(Unreadable))
 		if err := s.Artifact(execution.Artifact{Path: "a", Size: 5}, strings.NewReader("xy")); !errors.Is(err, io.ErrUnexpectedEOF) {
 			t.Errorf("Artifact returned %v", err)
 		}
-		check(t, s.Result("text/plain", strings.NewReader("ok"), 2), s.Exit(Outcome{}))
+		check(t, s.BeginResult([]Part{{"text/plain", 2}}, 0), s.Content([]byte("ok")), s.EndItem(""), s.Exit(Outcome{}))
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
 	want := &recorder{
-		started: 1, results: []execution.RichResult{{MIME: "text/plain", Data: "ok"}},
+		started: 1, results: []execution.RichResult{{MIME: "text/plain", Data: "ok", Alternatives: []execution.Representation{}}},
 		artifacts: []execution.Artifact{{Path: "a", Size: 5, Encoding: "utf-8", Omitted: Unreadable}},
 	}
 	if !reflect.DeepEqual(got, want) {
@@ -161,6 +163,7 @@ func TestRunnerThatIsNoLongerItself(t *testing.T) {
 		{"an item that is no JSON", [][]byte{raw(frameArtifact, "{")}},
 		{"too many results", [][]byte{raw(frameResult, "{}"), raw(frameEnd, ""), raw(frameResult, "{}")}},
 		{"too many artifacts", [][]byte{raw(frameArtifact, "{}"), raw(frameEnd, ""), raw(frameArtifact, "{}")}},
+		{"parts larger than the content", [][]byte{raw(frameResult, `{"parts":[{"mime":"a/b","size":9}]}`), raw(frameData, "x"), raw(frameEnd, "")}},
 		{"too much content", [][]byte{raw(frameResult, "{}"), raw(frameData, strings.Repeat("x", 101))}},
 		{"exit that is no JSON", [][]byte{raw(frameExit, "x")}},
 		{"failure that is no JSON", [][]byte{raw(frameFailure, "x")}},

@@ -32,7 +32,9 @@ func interpreterOf(t *testing.T, name string) interpreter {
 	t.Helper()
 	switch filepath.Ext(name) {
 	case ".py":
-		return interpreter{"python", "main.py", "python3"}
+		// Under Preheat lines are written at once, so that they come before what
+		// children write.
+		return interpreter{"python", "main.py", "PYTHONUNBUFFERED=1 python3"}
 	case ".js":
 		return interpreter{"javascript", "main.js", "node"}
 	case ".sh":
@@ -108,6 +110,8 @@ var volatile = []struct {
 	instead string
 }{
 	{regexp.MustCompile(`\b0x[0-9a-f]{6,16}\b`), "0xADDRESS"},
+	// It is in the environment of the plain run only.
+	{regexp.MustCompile(`(?m)^PYTHONUNBUFFERED = 1\n`), ""},
 	// Node.js's process id in warnings, and the thread's in its messages.
 	{regexp.MustCompile(`\(node:\d+\)`), "(node:PID)"},
 	// The process id that bash tells for a job.

@@ -121,7 +121,8 @@ func TestS5Values(t *testing.T) {
 			if len(r.Results) != 1 {
 				t.Fatalf("there are the results %q", mimes(r))
 			}
-			product.Equal(t, "result", r.Results[0], execution.RichResult{MIME: tt.mime, Data: tt.data})
+			product.Equal(t, "media type", r.Results[0].MIME, tt.mime)
+			product.Equal(t, "data", r.Results[0].Data, tt.data)
 		})
 	}
 }
@@ -129,7 +130,8 @@ func TestS5Values(t *testing.T) {
 func TestS5NoValue(t *testing.T) {
 	t.Parallel()
 	for name, code := range map[string]string{
-		"None": "None", "a call that returns None": "[].append(1)", "print": "print('x')", "a text": "'a comment'", "assignment": "x = 5",
+		"None": "None", "a call that returns None": "[].append(1)", "print": "print('x')", "assignment": "x = 5",
+		"a semicolon after it": "x = [1]\nx.pop();", "a semicolon after it, and a comment": "(1,\n2) ; # not shown",
 		"a value that cannot be shown": "class C:\n    def __repr__(self): raise ValueError\nC()",
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -158,6 +160,13 @@ func TestS5Tables(t *testing.T) {
 	})
 }
 
+const malformed = "a rich result is malformed; those after it are left out"
+
+// record is Python that writes a record to the pipe of results by itself.
+func record(head, content string) string {
+	return fmt.Sprintf("import os\nhead = b'%s'\nos.write(4, len(head).to_bytes(4, 'big') + head + b'%s')\n", head, content)
+}
+
 // TestS5Limits: what exceeds the limits is left out, and a note says so.
 func TestS5Limits(t *testing.T) {
 	t.Parallel()
@@ -170,10 +179,15 @@ func TestS5Limits(t *testing.T) {
 		{"number", "for i in range(60): display(i)", 50, "10 rich result(s) are left out: they exceed the limits"},
 		{"size of one", picture + "display(P(17 << 20)); display(P(1)); None", 1, "1 rich result(s) are left out: they exceed the limits"},
 		{"size of all", picture + "for _ in range(4): display(P(5 << 20))", 3, "1 rich result(s) are left out: they exceed the limits"},
-		{"no record", `import os; _ = os.write(4, b"\xff" * 1000)`, 0, "1 rich result(s) are left out: they exceed the limits"},
-		{"half a record", `import os; _ = os.write(4, b"\0\x10\0\0image/png\0x")`, 0, "a rich result is incomplete and left out"},
-		{"a type that is none", `import os; _ = os.write(4, b"\0\0\0\x0cimage\r\n/x\0a")`, 0, "a rich result is malformed; those after it are left out"},
-		{"a type without an end", `import os; _ = os.write(4, b"\0\0\x01\0" + b"a" * 256)`, 0, "a rich result is malformed; those after it are left out"},
+		{"no record", `import os; _ = os.write(4, b"\xff" * 10000)`, 0, malformed},
+		{"no JSON", record(`{"parts":`, "") + "_ = 1", 0, malformed},
+		{"half a record", record(`{"parts":[{"mime":"image/png","size":9}]}`, "x") + "_ = 1", 0, "a rich result is incomplete and left out"},
+		{"a size that is too large", record(`{"parts":[{"mime":"image/png","size":900000000}]}`, "x") + "_ = 1", 0, "1 rich result(s) are left out: they exceed the limits"},
+		{"a negative size", record(`{"parts":[{"mime":"image/png","size":-1}]}`, "x") + "_ = 1", 0, malformed},
+		{"a type that is none", record(`{"parts":[{"mime":"image\\r\\n/x","size":1}]}`, "x") + "_ = 1", 0, malformed},
+		{"no parts", record(`{}`, "") + "_ = 1", 0, malformed},
+		{"a note with control characters", record(`{"note":"a\\u001b[31mb"}`, "") + "_ = 1", 0, "a [31mb"},
+		{"a long note", record(`{"note":"`+strings.Repeat("n", 600)+`"}`, "") + "_ = 1", 0, strings.Repeat("n", 500) + "…"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

@@ -37,6 +37,10 @@ export interface RichResult {
   mime: string;
   /** Text for text and JSON types, base64 for all others. */
   data: string;
+  /** How many bytes of stdout the program had written by then. */
+  position: number;
+  /** The same value in other media types. */
+  alternatives: { mime: string; data: string }[];
 }
 
 export interface Artifact {

@@ -6,19 +6,25 @@ import {
   IconDownload,
   IconX,
 } from '@tabler/icons-react';
-import { useEffect, useMemo, useRef, useState } from 'react';
+import { memo, useEffect, useMemo, useRef, useState } from 'react';
 import { formatDuration } from '../format';
 import { useCopy } from '../hooks/useCopy';
 import { useServices } from '../hooks/services';
-import { isEmpty, plainText } from '../run/output';
 import { blocks } from '../run/rows';
-import { type RunState, type Summary, summarize, type Tone } from '../run/state';
+import {
+  type RunState,
+  type Section,
+  type Summary,
+  summarize,
+  type Tone,
+  writtenText,
+} from '../run/state';
 import type { Run } from '../run/store';
 import { Name, Revealed } from '../text/Revealed';
 import { Artifacts } from './Artifacts';
 import { downloadText } from './download';
 import { OutputView } from './OutputView';
-import { RichResults } from './RichResults';
+import { RichResult } from './RichResult';
 import classes from './RunPanel.module.css';
 
 interface Props {
@@ -30,8 +36,7 @@ export function RunPanel({ run, onRetry }: Props) {
   const { announce } = useServices();
   const { state } = run;
   const summary = summarize(state);
-  const drawn = useMemo(() => blocks(state.log), [state.log]);
-  const silent = isEmpty(state.log) && state.results.length === 0 && state.artifacts.length === 0;
+  const silent = state.sections.length === 0 && state.artifacts.length === 0;
 
   const panel = useInView(state.phase);
 
@@ -48,8 +53,13 @@ export function RunPanel({ run, onRetry }: Props) {
       data-run-state={state.ending ? summary.tone : state.phase}
     >
       <StatusBar run={run} summary={summary} />
-      {drawn.length > 0 && <OutputView blocks={drawn} follow={state.phase === 'running'} />}
-      <RichResults results={state.results} />
+      {state.sections.map((section, i) => (
+        <SectionView
+          key={i}
+          section={section}
+          follow={state.phase === 'running' && i === state.sections.length - 1}
+        />
+      ))}
       <Artifacts artifacts={state.artifacts} />
       {state.ending?.kind === 'exit' && summary.tone === 'good' && silent && (
         <p className={classes.quiet}>The program wrote nothing.</p>
@@ -58,6 +68,13 @@ export function RunPanel({ run, onRetry }: Props) {
     </div>
   );
 }
+
+const SectionView = memo(function SectionView(props: { section: Section; follow: boolean }) {
+  const { section, follow } = props;
+  const drawn = useMemo(() => (section.kind === 'output' ? blocks(section.log) : []), [section]);
+  if (section.kind === 'result') return <RichResult {...section} />;
+  return drawn.length > 0 && <OutputView blocks={drawn} follow={follow} />;
+});
 
 /** Brings the panel into view when its run begins, and whole when it ends in view. */
 function useInView(phase: RunState['phase']) {
@@ -90,13 +107,13 @@ function StatusBar({ run, summary }: { run: Run; summary: Summary }) {
           </span>
         </span>
       )}
-      {state.phase === 'ended' && !isEmpty(state.log) && (
+      {state.phase === 'ended' && state.sections.some((s) => s.kind === 'output') && (
         <span className={classes.tools}>
           <button
             type="button"
             className={classes.tool}
             aria-label={copied ? 'Copied' : 'Copy output'}
-            onClick={() => void copy(plainText(state.log))}
+            onClick={() => void copy(writtenText(state))}
           >
             {copied ? <IconCheck size={14} stroke={1.7} /> : <IconCopy size={14} stroke={1.7} />}
           </button>
@@ -104,7 +121,7 @@ function StatusBar({ run, summary }: { run: Run; summary: Summary }) {
             type="button"
             className={classes.tool}
             aria-label="Download output"
-            onClick={() => downloadText('output.txt', plainText(state.log))}
+            onClick={() => downloadText('output.txt', writtenText(state))}
           >
             <IconDownload size={14} stroke={1.7} />
           </button>

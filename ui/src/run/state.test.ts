@@ -2,8 +2,7 @@ import { describe, expect, it } from 'vitest';
 import type { RunEvent } from '../api/execute';
 import type { Failure } from '../api/http';
 import type { Exit, Problem } from '../api/types';
-import { plainText } from './output';
-import { freshRun, reduce, summarize } from './state';
+import { freshRun, reduce, summarize, writtenText } from './state';
 
 const start: RunEvent = {
   type: 'start',
@@ -34,14 +33,17 @@ describe('reduce', () => {
     expect(running).toMatchObject({ phase: 'running', sandbox: 's-1', ending: null });
     const ended = reduce(running, [out('b'), exit({})]);
     expect(ended.phase).toBe('ended');
-    expect(plainText(ended.log)).toBe('ab');
+    expect(writtenText(ended)).toBe('ab');
   });
 
   it('gives the same state however the events are batched', () => {
     const events: RunEvent[] = [
       start,
       out('a'),
-      { type: 'result', result: { mime: 'image/png', data: 'AA==' } },
+      {
+        type: 'result',
+        result: { mime: 'image/png', data: 'AA==', position: 0, alternatives: [] },
+      },
       out('b'),
       {
         type: 'artifact',
@@ -51,6 +53,24 @@ describe('reduce', () => {
     ];
     const oneByOne = events.reduce((state, event) => reduce(state, [event]), freshRun);
     expect(reduce(freshRun, events)).toEqual(oneByOne);
+  });
+
+  it('keeps results where they were displayed', () => {
+    const shown = (data: string): RunEvent => ({
+      type: 'result',
+      result: { mime: 'text/plain', data, position: 0, alternatives: [] },
+    });
+    const { sections } = reduce(freshRun, [
+      start,
+      out('a'),
+      out('b'),
+      shown('1'),
+      shown('2'),
+      out('c'),
+    ]);
+    expect(
+      sections.map((s) => (s.kind === 'result' ? [s.number, s.result.data] : 'output')),
+    ).toEqual(['output', [1, '1'], [2, '2'], 'output']);
   });
 
   it('changes nothing after the end', () => {
@@ -64,15 +84,15 @@ describe('reduce', () => {
       out('all good'),
       failed({ kind: 'broken', detail: 'cut' }),
     ]);
-    expect(plainText(state.log)).toBe('all good');
+    expect(writtenText(state)).toBe('all good');
     expect(summarize(state).tone).toBe('bad');
   });
 
   it('shows the partial output that an error carries', () => {
     const partial = { stdout: 'half', stderr: '', sandbox_name: 's' };
     const refused = failed({ kind: 'refused', status: 502, problem: problem({ partial }) });
-    expect(plainText(reduce(freshRun, [refused]).log)).toBe('half');
-    expect(plainText(reduce(freshRun, [out('whole'), refused]).log)).toBe('whole');
+    expect(writtenText(reduce(freshRun, [refused]))).toBe('half');
+    expect(writtenText(reduce(freshRun, [out('whole'), refused]))).toBe('whole');
   });
 });
 

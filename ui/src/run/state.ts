@@ -2,16 +2,19 @@ import type { RunEvent } from '../api/execute';
 import type { Failure } from '../api/http';
 import type { Artifact, Exit, Output, RichResult, Status } from '../api/types';
 import { formatDuration } from '../format';
-import { append, emptyLog, isEmpty, type OutputLog, type StreamName } from './output';
+import { append, emptyLog, type OutputLog, plainText, type StreamName } from './output';
 
 /** How a run ended: as the server said, or in a failure on the way. */
 export type Ending = { kind: 'exit'; exit: Exit } | { kind: 'failure'; failure: Failure };
 
+/** What a program made, in the order in which it made it. */
+export type Section =
+  { kind: 'output'; log: OutputLog } | { kind: 'result'; result: RichResult; number: number };
+
 export interface RunState {
   phase: 'waiting' | 'running' | 'ended';
   sandbox: string;
-  log: OutputLog;
-  results: RichResult[];
+  sections: Section[];
   artifacts: Artifact[];
   ending: Ending | null;
 }
@@ -19,8 +22,7 @@ export interface RunState {
 export const freshRun: RunState = {
   phase: 'waiting',
   sandbox: '',
-  log: emptyLog,
-  results: [],
+  sections: [],
   artifacts: [],
   ending: null,
 };
@@ -28,7 +30,11 @@ export const freshRun: RunState = {
 /** The state after some events, in order. Nothing changes a run that has ended. */
 export function reduce(state: RunState, events: RunEvent[]): RunState {
   const next = { ...state };
-  let output: { stream: StreamName; output: Output }[] = [];
+  let output: StreamOutput[] = [];
+  const flush = () => {
+    if (output.length > 0) next.sections = withOutput(next.sections, output);
+    output = [];
+  };
   for (const event of events) {
     if (next.phase === 'ended') break;
     switch (event.type) {
@@ -40,7 +46,8 @@ export function reduce(state: RunState, events: RunEvent[]): RunState {
         output.push(event);
         break;
       case 'result':
-        next.results = [...next.results, event.result];
+        flush();
+        next.sections = withResult(next.sections, event.result);
         break;
       case 'artifact':
         next.artifacts = [...next.artifacts, event.artifact];
@@ -53,16 +60,37 @@ export function reduce(state: RunState, events: RunEvent[]): RunState {
       case 'failure':
         next.phase = 'ended';
         next.ending = { kind: 'failure', failure: event.failure };
-        if (isEmpty(next.log) && output.length === 0) output = partialOutput(event.failure);
+        flush();
+        if (next.sections.length === 0) output = partialOutput(event.failure);
         break;
     }
   }
-  if (output.length > 0) next.log = append(next.log, output);
+  flush();
   return next;
 }
 
+type StreamOutput = { stream: StreamName; output: Output };
+
+function withOutput(sections: Section[], news: StreamOutput[]): Section[] {
+  const last = sections.at(-1);
+  if (last?.kind === 'output') {
+    return [...sections.slice(0, -1), { kind: 'output', log: append(last.log, news) }];
+  }
+  return [...sections, { kind: 'output', log: append(emptyLog, news) }];
+}
+
+function withResult(sections: Section[], result: RichResult): Section[] {
+  const number = 1 + sections.filter((s) => s.kind === 'result').length;
+  return [...sections, { kind: 'result', result, number }];
+}
+
+/** All that the program wrote, as plain text. */
+export function writtenText({ sections }: RunState): string {
+  return sections.map((s) => (s.kind === 'output' ? plainText(s.log) : '')).join('');
+}
+
 /** What the program had written when the platform gave up. */
-function partialOutput(failure: Failure): { stream: StreamName; output: Output }[] {
+function partialOutput(failure: Failure): StreamOutput[] {
   const partial = failure.kind === 'refused' ? failure.problem.partial : undefined;
   if (!partial) return [];
   return (['stdout', 'stderr'] as const)

@@ -25,6 +25,7 @@ func Run(ctx context.Context, c *wire.Client, run pool.Run, sink pool.Sink) (poo
 func request(run pool.Run) wire.Run {
 	r := wire.Run{
 		Language: run.Language, Code: run.Code, Stdin: run.Stdin, Args: run.Args, Env: run.Env,
+		Alternatives: true,
 		Limits: wire.Limits{
 			Timeout: run.Limits.Timeout, Output: run.Limits.Output, TotalOutput: run.Limits.TotalOutput,
 			Artifacts: run.Limits.Artifacts, ArtifactBytes: run.Limits.ArtifactBytes,

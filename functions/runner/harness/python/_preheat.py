@@ -8,7 +8,7 @@ it as it always does, so that no frame of this file is ever below the program.
 Wire format on fd 3, from the runner: four bytes of length (big endian), then
 fields that each end in NUL: the number of arguments, the arguments, the
 number of environment entries, the entries as NAME=value.
-On fd 4, to the runner: one byte "R" when waiting, then rich results
+On fd 4, to the runner: one byte "R" when waiting, then rich results and notes
 (see _preheat_display).
 """
 
@@ -31,11 +31,16 @@ def enter():
     mode = os.environ.pop("_PREHEAT")
     os.set_inheritable(_RESULTS, False)
     import _preheat_display
+    import _preheat_stdio
 
+    _preheat_display.in_program = True
+    _preheat_stdio.replace()
     if mode == "warm":
         os.set_inheritable(_CONTROL, False)
         for name in filter(None, os.environ.pop("_PREHEAT_IMPORT", "").split(",")):
             __import__(name)
+        if "matplotlib.backend_bases" in sys.modules:
+            import _preheat_matplotlib
         # What is there by now stays to the end: the collector need not look
         # at it again, which would take a third of a short program's time.
         gc.collect()
@@ -110,9 +115,14 @@ def _show_last_expression():
             try:
                 code = _compile(source, path)
                 break
-            except (SyntaxError, Warning):
+            except SyntaxError as e:
+                _note_habit(source, e)
+                return
+            except Warning:
                 pass
     if code is None:
+        if b"await" in source or b"async" in source:
+            _try(source, path)
         return
     if action == "ignore":
         code = _compile(source, path)
@@ -127,10 +137,19 @@ def _show_last_expression():
     _on_start(path, _begin)
 
 
+def _try(source, path):
+    """Compiles a program for the sake of a note on what is wrong with it."""
+    with _warnings_filtered("ignore"):
+        try:
+            compile(source, path, "exec", dont_inherit=True)
+        except SyntaxError as e:
+            _note_habit(source, e)
+
+
 def _compile(source, path):
     """Compiles a program so that its last value is displayed, if it has one."""
     tree = compile(source, path, "exec", _ONLY_AST, dont_inherit=True)
-    if not tree.body or not _has_value(tree.body[-1]):
+    if not tree.body or not _has_value(tree.body[-1]) or _is_silenced(source, tree.body[-1]):
         return None
     last = tree.body[-1]
     at = _position(last)
@@ -160,10 +179,42 @@ def _has_value(statement):
         return False
     value = statement.value
     if isinstance(value, ast.Constant):
-        return not isinstance(value.value, str) and value.value not in (None, ...)
+        return value.value not in (None, ...)
     if isinstance(value, (ast.Await, ast.Yield, ast.YieldFrom)):
         return False
     return not (isinstance(value, ast.Call) and isinstance(value.func, ast.Name) and value.func.id == "print")
+
+
+def _is_silenced(source, statement):
+    """Whether a semicolon follows the program's last statement, as in notebooks."""
+    lines = source.splitlines()
+    if statement.end_lineno > len(lines):
+        return False
+    rest = lines[statement.end_lineno - 1]
+    if statement.end_lineno == 1:
+        rest = rest.removeprefix(b"\xef\xbb\xbf")
+    return rest[statement.end_col_offset :].lstrip().startswith(b";")
+
+
+def _note_habit(source, error):
+    """Says in a note what of a notebook is not Python."""
+    lines = source.splitlines()
+    at = error.lineno or 0
+    line = lines[at - 1].strip().decode("utf-8", "replace") if 0 < at <= len(lines) else ""
+    what = None
+    if line.startswith("!"):
+        what = "is a shell command of notebooks; programs run as plain Python, and nothing can be installed"
+    elif line.startswith("%"):
+        what = "is a command of notebooks; programs run as plain Python, where figures come back without it"
+    elif line.startswith("?") or line.endswith("?"):
+        what = "asks a notebook for help; programs run as plain Python"
+    elif "outside function" in error.msg and ("await" in error.msg or "async" in error.msg):
+        what = "awaits outside of a function, as only notebooks can; asyncio.run(main()) does it in a program"
+    if what is not None:
+        import _preheat_display
+
+        shown = line if len(line) <= 60 else line[:60] + "…"
+        _preheat_display.note(f"line {at}, {shown!r}, {what}")
 
 
 def _position(node):

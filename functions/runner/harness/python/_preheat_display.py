@@ -1,20 +1,27 @@
-"""Sends values that a program displays to the runner, as MIME and bytes.
+"""Sends values that a program displays to the runner, in several media types.
 
-A record on fd 4 is four bytes of length (big endian), the MIME type, NUL and
-the data. The methods that objects are asked for are IPython's display
-protocol (https://ipython.readthedocs.io/en/stable/config/integrating.html).
+A record on fd 4 is four bytes of length (big endian), as much JSON, and the
+contents of the parts that it names: {"parts": [{"mime": …, "size": …}, …]}, the
+richest first, or {"note": …}. The methods that objects are asked for are
+IPython's display protocol
+(https://ipython.readthedocs.io/en/stable/config/integrating.html).
 """
 
 import _thread
 import os
 import sys
+from _json import encode_basestring_ascii as _quote
+
+import _preheat_stdio
 
 _RESULTS = 4
 # One record at a time: of this process's threads, and of its children, which
 # inherit the pipe.
 _sending = _thread.allocate_lock()
 os.register_at_fork(after_in_child=_sending._at_fork_reinit)
+_PLAIN = "text/plain"
 _PLAIN_LIMIT = 64 << 10
+_MOST_PARTS = 16
 _METHODS = (
     ("text/html", "_repr_html_"),
     ("image/svg+xml", "_repr_svg_"),
@@ -27,55 +34,103 @@ _METHODS = (
 
 
 def display(*objects, **_):
-    """Shows objects in their richest form, as IPython's display does."""
+    """Shows objects in every form that they have, as IPython's display does."""
     for value in objects:
-        _send(*_richest(value))
+        _show(value)
 
 
 def display_last(value):
     """Shows the value of a program's last expression, unless it is None."""
-    if value is None:
-        return
-    try:
-        _send(*_richest(value))
-    except Exception:
-        # The program itself is done and was right; that its last value cannot
-        # be shown is not its failure.
-        pass
+    if value is not None:
+        _show(value)
+
+
+def note(text):
+    """Adds a note to the result."""
+    _send(b'{"note":%s}' % _quote(text).encode())
 
 
 def send_figure(figure):
+    """Shows a figure of matplotlib."""
+    parts = [("image/png", _png(figure))]
+    try:
+        parts.append((_PLAIN, _text(repr(figure))))
+    except Exception:
+        pass  # a picture needs no words
+    _send_parts(parts)
+
+
+def _png(figure):
     import io
 
     buffer = io.BytesIO()
     figure.savefig(buffer, format="png", bbox_inches="tight")
-    _send("image/png", buffer.getvalue())
+    return buffer.getvalue()
 
 
-def _richest(value):
-    if isinstance(value, type):
-        return "text/plain", repr(value)
-    bundle = _bundle(value)
-    for mime, method in _METHODS:
-        data = bundle.get(mime)
-        if data is None:
-            data = _call(value, method)
-        if data is not None:
-            return mime, data
-    figure = sys.modules.get("matplotlib.figure")
-    if figure is not None and isinstance(value, figure.Figure):
-        import io
-
-        buffer = io.BytesIO()
-        value.savefig(buffer, format="png", bbox_inches="tight")
-        _close(value)
-        return "image/png", buffer.getvalue()
-    return "text/plain", bundle.get("text/plain") or _plain(repr(value))
+def _show(value):
+    parts, problems = _parts(value)
+    if parts:
+        _send_parts(parts)
+    for problem in problems:
+        note(problem)
 
 
-def _plain(text):
+def _parts(value):
+    """The value's media types, the richest first, and what went wrong."""
+    found, problems = {}, []
+
+    def attempt(what, function, *args):
+        try:
+            return function(*args)
+        except Exception as e:
+            problems.append(_blame(value, what, e))
+
+    if not isinstance(value, type):
+        bundle = attempt("_repr_mimebundle_", _call, value, "_repr_mimebundle_")
+        if isinstance(bundle, tuple):
+            bundle = bundle[0]
+        bundle = bundle if isinstance(bundle, dict) else {}
+        for mime, method in _METHODS:
+            data = bundle.get(mime)
+            if data is None:
+                data = attempt(method, _call, value, method)
+            if isinstance(data, tuple):
+                data = data[0]
+            if data is not None:
+                found[mime] = attempt(method, _bytes, mime, data)
+        figure = sys.modules.get("matplotlib.figure")
+        if figure is not None and isinstance(value, figure.Figure):
+            found["image/png"] = attempt("savefig", _png, value)
+            _close(value)
+        for mime, data in bundle.items():
+            if mime not in found and mime != _PLAIN and isinstance(mime, str):
+                found[mime] = attempt(mime, _bytes, mime, data)
+        if isinstance(bundle.get(_PLAIN), str):
+            found[_PLAIN] = _text(bundle[_PLAIN])
+    if _PLAIN not in found:
+        found[_PLAIN] = attempt("__repr__", lambda: _text(repr(value)))
+    parts = [(mime, data) for mime, data in found.items() if data is not None and _is_token(mime)]
+    if len(parts) > _MOST_PARTS:
+        parts = parts[: _MOST_PARTS - 1] + parts[-1:]
+    return parts, problems
+
+
+def _blame(value, what, error):
+    kind = type(error).__name__
+    try:
+        words = str(error)
+    except Exception:
+        words = ""
+    said = f"{kind}: {words}" if words else kind
+    return f"a value of type {type(value).__name__} could not be shown by {what}: {said}"
+
+
+def _text(text):
     more = len(text) - _PLAIN_LIMIT
-    return text if more <= 0 else f"{text[:_PLAIN_LIMIT]}… ({more} more characters)"
+    if more > 0:
+        text = f"{text[:_PLAIN_LIMIT]}… ({more} more characters)"
+    return text.encode("utf-8", "replace")
 
 
 def _close(figure):
@@ -85,37 +140,61 @@ def _close(figure):
         pyplot.close(figure)
 
 
-def _bundle(value):
-    bundle = _call(value, "_repr_mimebundle_")
-    if isinstance(bundle, tuple):
-        bundle = bundle[0]
-    return bundle if isinstance(bundle, dict) else {}
-
-
 def _call(value, method):
     function = getattr(type(value), method, None)
-    if function is None:
-        return None
-    data = function(value)
-    return data[0] if isinstance(data, tuple) and method != "_repr_mimebundle_" else data
+    return None if function is None else function(value)
 
 
-def _send(mime, data):
-    if mime == "application/json" and not isinstance(data, (str, bytes)):
-        import json
+def _bytes(mime, data):
+    if isinstance(data, (bytes, bytearray, memoryview)):
+        return bytes(data)
+    if mime == "application/json" or mime.endswith("+json"):
+        return data.encode("utf-8", "replace") if isinstance(data, str) else _json(data)
+    if not isinstance(data, str):
+        return str(data).encode("utf-8", "replace")
+    if mime.startswith("image/") and mime != "image/svg+xml" or mime == "application/pdf":
+        import base64
 
-        data = json.dumps(data, default=str)
-    if isinstance(data, str):
-        if mime.startswith("image/") and mime != "image/svg+xml":
-            import base64
+        return base64.b64decode(data)
+    return data.encode("utf-8", "replace")
 
-            data = base64.b64decode(data)
-        else:
-            data = data.encode("utf-8", "replace")
-    body = mime.encode() + b"\0" + bytes(data)
+
+def _json(data):
+    """JSON of data. It has no numbers that are none: they become null."""
+    import json
+
+    try:
+        return json.dumps(data, default=str, allow_nan=False).encode()
+    except ValueError:
+        return json.dumps(_finite(data), default=str, allow_nan=False).encode()
+
+
+def _finite(data):
+    if isinstance(data, float):
+        return data if data - data == 0 else None
+    if isinstance(data, dict):
+        return {_finite(k) if isinstance(k, float) else k: _finite(v) for k, v in data.items()}
+    if isinstance(data, (list, tuple)):
+        return [_finite(v) for v in data]
+    return data
+
+
+def _is_token(mime):
+    return mime.isascii() and 0 < len(mime) <= 100 and all(c.isalnum() or c in "/+-._!#$&^" for c in mime)
+
+
+def _send_parts(parts):
+    names = b",".join(b'{"mime":"%s","size":%d}' % (mime.encode(), len(data)) for mime, data in parts)
+    _send(b'{"parts":[%s]}' % names, *(data for _, data in parts))
+
+
+def _send(head, *contents):
+    # What was printed before comes before it.
+    _preheat_stdio.settle()
+    record = b"".join((len(head).to_bytes(4, "big"), head, *contents))
     try:
         with _sending:
-            _write(len(body).to_bytes(4, "big") + body)
+            _write(record)
     except OSError:
         # Nobody collects: the program runs outside Preheat.
         pass
@@ -124,10 +203,41 @@ def _send(mime, data):
 def _write(record):
     import fcntl
 
-    fcntl.lockf(_RESULTS, fcntl.LOCK_EX)
+    fd = _results()
+    fcntl.lockf(fd, fcntl.LOCK_EX)
     try:
         view = memoryview(record)
         while view:
-            view = view[os.write(_RESULTS, view):]
+            view = view[os.write(fd, view):]
     finally:
-        fcntl.lockf(_RESULTS, fcntl.LOCK_UN)
+        fcntl.lockf(fd, fcntl.LOCK_UN)
+
+
+_found = None
+
+
+def _results():
+    """The descriptor of the pipe to the runner.
+
+    A Python that the program started does not have it: it opens the one of
+    the process that the runner started, which is an ancestor of it.
+    """
+    global _found
+    if _found is None:
+        _found = _RESULTS if in_program else _open_ancestors()
+    return _found
+
+
+# Whether the runner started this process for a program.
+in_program = False
+
+
+def _open_ancestors():
+    pid = os.getpid()
+    while True:
+        with open(f"/proc/{pid}/stat", "rb") as f:
+            parent = int(f.read().rpartition(b")")[2].split()[1])
+        if parent <= 1:
+            break
+        pid = parent
+    return os.open(f"/proc/{pid}/fd/{_RESULTS}", os.O_WRONLY | os.O_CLOEXEC)

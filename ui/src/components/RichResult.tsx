@@ -1,5 +1,5 @@
 import { lazy, Suspense, useState } from 'react';
-import type { RichResult } from '../api/types';
+import type { RichResult as Result } from '../api/types';
 import { formatBytes } from '../format';
 import { Revealed } from '../text/Revealed';
 import classes from './RichResults.module.css';
@@ -7,18 +7,15 @@ import classes from './RichResults.module.css';
 // The sanitiser is code that most runs do not need.
 const HtmlFrame = lazy(() => import('./HtmlFrame').then((m) => ({ default: m.HtmlFrame })));
 
-export function RichResults({ results }: { results: RichResult[] }) {
-  if (results.length === 0) return null;
+export function RichResult({ result, number }: { result: Result; number: number }) {
   return (
     <div className={classes.results}>
-      {results.map((result, i) => (
-        <ResultView key={i} result={result} number={i + 1} />
-      ))}
+      <ResultView result={result} number={number} />
     </div>
   );
 }
 
-function ResultView({ result, number }: { result: RichResult; number: number }) {
+function ResultView({ result, number }: { result: Result; number: number }) {
   switch (result.mime) {
     case 'image/png':
     case 'image/jpeg':
