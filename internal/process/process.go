@@ -20,8 +20,22 @@ func Main(name string, run func(context.Context) error) {
 }
 
 func untilSignal(run func(context.Context) error) error {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	defer stop()
-	defer context.AfterFunc(ctx, stop)()
+	ctx, cancel := context.WithCancel(context.Background())
+	signals, done := make(chan os.Signal, 1), make(chan struct{})
+	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
+	go func() {
+		defer close(done)
+		select {
+		case <-signals:
+		case <-ctx.Done():
+		}
+		// The default is back before anybody learns of the first one.
+		signal.Stop(signals)
+		cancel()
+	}()
+	defer func() {
+		cancel()
+		<-done
+	}()
 	return run(ctx)
 }

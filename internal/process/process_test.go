@@ -62,18 +62,11 @@ func TestSecondSignalEndsTheProcess(t *testing.T) {
 			_ = c.Process.Signal(syscall.SIGTERM)
 		}
 	}
-	// The default disposition is back only soon after the context's end.
-	ended := make(chan error, 1)
-	go func() { ended <- c.Wait() }()
-	for {
-		_ = c.Process.Signal(syscall.SIGTERM)
-		select {
-		case <-ended:
-			if s := c.ProcessState.Sys().(syscall.WaitStatus); !s.Signaled() || s.Signal() != syscall.SIGTERM {
-				t.Errorf("the process ended by %v", c.ProcessState)
-			}
-			return
-		default:
-		}
+	if err := c.Process.Signal(syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	_ = c.Wait()
+	if s := c.ProcessState.Sys().(syscall.WaitStatus); !s.Signaled() || s.Signal() != syscall.SIGTERM {
+		t.Errorf("the process ended by %v", c.ProcessState)
 	}
 }
