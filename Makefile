@@ -85,6 +85,10 @@ bench: deps build ## Measure this machine's sandboxes: build/bench/local.json
 soak: deps build ## Run 10,000 good and hostile programs and look for what they leave
 	SOAK=10000 $(GO) test -count=1 -timeout 90m -v -run TestSoak ./tests/load
 
+.PHONY: orders
+orders: deps build ## Run 10,000 programs that write at random, and compare the order
+	ORDERS=10000 $(GO) test -count=1 -timeout 120m -v -run TestO7RandomWrites ./tests/e2e/output
+
 .PHONY: clean
 clean: ## Remove what was built here; caches stay in $(CACHE)
 	rm -rf $(BUILD) ui/node_modules tests/browser/node_modules

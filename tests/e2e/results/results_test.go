@@ -28,7 +28,7 @@ func rows() []string {
 	for _, section := range []struct {
 		letter string
 		last   int
-	}{{"O", 10}, {"E", 14}, {"S", 14}} {
+	}{{"O", 11}, {"E", 14}, {"S", 15}} {
 		for n := 1; n <= section.last; n++ {
 			list = append(list, fmt.Sprint(section.letter, n))
 		}
