@@ -2,6 +2,7 @@ package pooltest
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"sync"
@@ -10,6 +11,7 @@ import (
 
 	"github.com/preheat-dev/preheat/api/execution"
 	"github.com/preheat-dev/preheat/functions/execute/pool"
+	"github.com/preheat-dev/preheat/internal/pause"
 )
 
 // I1, I2: claims at once get different sandboxes, and no name comes again.
@@ -92,13 +94,24 @@ func deadlineEnds(t *testing.T, s suite) {
 	s.gone(t, h.Name())
 }
 
-// I1: whoever claims a sandbox gets one that lives, though others have died.
+// I1: whoever claims a sandbox gets one that lives, though others have died. A
+// pool that finds only dead ones may refuse claims, and goes on by itself.
 func deadWarm(t *testing.T, s suite) {
 	for _, x := range s.status(t).Sandboxes {
 		s.Kill(t, x.Name)
 	}
-	h := s.claim(t)
-	h.run(t, "print(1)")
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	for {
+		sandbox, err := s.Pool.Claim(ctx, want())
+		switch {
+		case err == nil:
+			hold(t, sandbox).run(t, "print(1)")
+			return
+		case !errors.Is(err, pool.ErrClosed) || !pause.For(ctx, lookEvery):
+			t.Fatalf("claim: %v", err)
+		}
+	}
 }
 
 // I11: what no pool offers is refused at once, with its own error.
