@@ -19,6 +19,8 @@ type Request struct {
 	// Stdin is fed to the program byte for byte; standard input is at its
 	// end from the start when it is empty.
 	Stdin string `json:"stdin,omitempty"`
+	// StdinBase64 is the same for bytes that are no text, in place of Stdin.
+	StdinBase64 string `json:"stdin_base64,omitempty"`
 	// Args are the program's arguments, after its own name.
 	Args []string `json:"args,omitempty"`
 	// Env is added to the sandbox's environment. Values are passed as they
@@ -38,7 +40,8 @@ type File struct {
 	Path string `json:"path"`
 	// Content is text, or base64 when Encoding says so.
 	Content string `json:"content,omitempty"`
-	// Encoding is EncodingUTF8 (also when empty) or EncodingBase64.
+	// Encoding is EncodingUTF8 (also when empty) or EncodingBase64, in any case;
+	// utf8 is another name of the former.
 	Encoding string `json:"encoding,omitempty"`
 }
 

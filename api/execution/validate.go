@@ -48,7 +48,7 @@ type ProgramFile struct {
 // Validate checks r against what the server offers and returns it ready to
 // run, or a problem that names the first field that is wrong.
 func (r *Request) Validate(languages []Language, limits ServerLimits) (*Program, *Problem) {
-	p := &Program{Code: []byte(r.Code), Stdin: []byte(r.Stdin), Args: r.Args, Env: r.Env, Pool: r.Pool}
+	p := &Program{Code: []byte(r.Code), Args: r.Args, Env: r.Env, Pool: r.Pool}
 	if strings.TrimSpace(r.Code) == "" {
 		return nil, Invalid("code", "The program is empty.")
 	}
@@ -57,6 +57,9 @@ func (r *Request) Validate(languages []Language, limits ServerLimits) (*Program,
 		return nil, problem
 	}
 	if problem = checkPool(r.Pool, p.Language, languages); problem != nil {
+		return nil, problem
+	}
+	if p.Stdin, problem = decodeStdin(r); problem != nil {
 		return nil, problem
 	}
 	if problem = checkStrings(r.Args, r.Env); problem != nil {
@@ -143,6 +146,20 @@ func checkStrings(args []string, env map[string]string) *Problem {
 	return nil
 }
 
+func decodeStdin(r *Request) ([]byte, *Problem) {
+	if r.StdinBase64 == "" {
+		return []byte(r.Stdin), nil
+	}
+	if r.Stdin != "" {
+		return nil, Invalid("stdin_base64", "Standard input is given as stdin, too: one of them has to go.")
+	}
+	stdin, err := base64.StdEncoding.Strict().DecodeString(r.StdinBase64)
+	if err != nil {
+		return nil, Invalid("stdin_base64", "Standard input is not base64.")
+	}
+	return stdin, nil
+}
+
 func decodeFiles(files []File, limits ServerLimits) ([]ProgramFile, *Problem) {
 	if len(files) > limits.Files {
 		return nil, Invalid("files", "There may be %d files at most.", limits.Files)
@@ -156,8 +173,8 @@ func decodeFiles(files []File, limits ServerLimits) ([]ProgramFile, *Problem) {
 			return nil, Invalid(field+".path", "%s", wrong)
 		}
 		content := []byte(f.Content)
-		switch f.Encoding {
-		case "", EncodingUTF8:
+		switch strings.ToLower(f.Encoding) {
+		case "", EncodingUTF8, "utf8":
 		case EncodingBase64:
 			var err error
 			if content, err = base64.StdEncoding.Strict().DecodeString(f.Content); err != nil {

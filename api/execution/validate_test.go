@@ -192,6 +192,7 @@ func TestValidateFiles(t *testing.T) {
 		"odd but good":        {paths("...", "-", `a\b`, "a b\n", "x/main.py"), 0, ""},
 		"longest part":        {paths(strings.Repeat("x", 255)), 0, ""},
 		"encoding":            {[]execution.File{{Path: "a", Encoding: "hex"}}, 422, "files[0].encoding"},
+		"encoding by others":  {[]execution.File{{Path: "a", Encoding: "UTF-8"}, {Path: "b", Encoding: "utf8"}, {Path: "c", Encoding: "BASE64"}}, 0, ""},
 		"not base64":          {[]execution.File{{Path: "a"}, {Path: "b", Content: "a", Encoding: "base64"}}, 422, "files[1].content"},
 		"base64 for URLs":     {[]execution.File{{Path: "b", Content: "__8=", Encoding: "base64"}}, 422, "files[0].content"},
 		"base64, stray bits":  {[]execution.File{{Path: "b", Content: "AB==", Encoding: "base64"}}, 422, "files[0].content"},
@@ -203,6 +204,30 @@ func TestValidateFiles(t *testing.T) {
 			check(t, problem, test.status, test.field)
 			if problem == nil && len(p.Files) != len(test.files) {
 				t.Errorf("%d files of %d", len(p.Files), len(test.files))
+			}
+		})
+	}
+}
+
+func TestValidateStdin(t *testing.T) {
+	for name, test := range map[string]struct {
+		stdin, base64, want, field string
+	}{
+		"text":           {"é\n", "", "é\n", ""},
+		"bytes":          {"", "/wA=", "\xff\x00", ""},
+		"both":           {"a", "/wA=", "", "stdin_base64"},
+		"not base64":     {"", "/wA", "", "stdin_base64"},
+		"base64 for URL": {"", "__8=", "", "stdin_base64"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			status := 0
+			if test.field != "" {
+				status = 422
+			}
+			p, problem := program(func(r *execution.Request) { r.Stdin, r.StdinBase64 = test.stdin, test.base64 }).Validate(languages(), execution.DefaultLimits())
+			check(t, problem, status, test.field)
+			if problem == nil && string(p.Stdin) != test.want {
+				t.Errorf("standard input is %q", p.Stdin)
 			}
 		})
 	}

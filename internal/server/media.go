@@ -33,16 +33,24 @@ func isJSONSuffix(media string) bool {
 }
 
 // WantsEvents reports whether c's client names the event stream among what it
-// accepts.
+// accepts, and does not prefer JSON to it by a quality value (RFC 9110, 12.5.1).
 func WantsEvents(c *fiber.Ctx) bool {
+	var events, json float64
 	for part := range strings.SplitSeq(c.Get(fiber.HeaderAccept), ",") {
 		media, params, err := mime.ParseMediaType(part)
-		if err != nil || media != execution.MediaSSE {
+		if err != nil {
 			continue
 		}
-		if q, err := strconv.ParseFloat(params["q"], 64); err != nil || q > 0 {
-			return true
+		q, err := strconv.ParseFloat(params["q"], 64)
+		if err != nil {
+			q = 1
+		}
+		switch media {
+		case execution.MediaSSE:
+			events = max(events, q)
+		case execution.MediaJSON:
+			json = max(json, q)
 		}
 	}
-	return false
+	return events > 0 && events >= json
 }
