@@ -146,7 +146,9 @@ func TestWhatIsOffered(t *testing.T) {
 		pool string
 		err  error
 	}{
-		{pool.Claim{Language: "py"}, "a", nil},
+		{pool.Claim{Language: "python"}, "a", nil},
+		// An alias has become a name before.
+		{pool.Claim{Language: "py"}, "", pool.ErrUnknownLanguage},
 		{pool.Claim{Language: "javascript"}, "b", nil},
 		{pool.Claim{Language: "python", Pool: "b"}, "", pool.ErrUnknownLanguage},
 	} {

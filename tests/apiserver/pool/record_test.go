@@ -2,6 +2,7 @@ package pool_test
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"math/rand/v2"
@@ -9,11 +10,9 @@ import (
 	"testing"
 	"time"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/utils/ptr"
-
 	"github.com/preheat-dev/preheat/api/sandbox/v1alpha1"
 	"github.com/preheat-dev/preheat/functions/execute/pool"
+	"github.com/preheat-dev/preheat/tests/cluster/fakenode"
 )
 
 // TestI10RecordsAreBounded fills a namespace with the records of events: the
@@ -23,20 +22,26 @@ func TestI10RecordsAreBounded(t *testing.T) {
 	t.Setenv("PREHEAT_MAX_EVENT_RECORDS", "6")
 	t.Setenv("PREHEAT_MAX_EVENT_ANSWERS", "40Ki")
 	sp := shared.Space(t)
+	node := sp.Node(fakenode.Options{})
+	sp.Create(sp.Template("python", node), sp.Pool("code", "python", 2))
 	sp.Controller()
 	p := sp.Claimant()
+	sp.Eventually("the sandboxes are warm", func() bool { return len(p.Status()) == 1 && p.Status()[0].Warm == 2 })
 	random := rand.NewChaCha8([32]byte{})
 	// Each takes a little more than 9 KiB when it is compressed: four fit.
 	answers := map[string][]byte{}
 	answer := func(event string) {
 		t.Helper()
-		sp.Create(&v1alpha1.SandboxClaim{
-			ObjectMeta: metav1.ObjectMeta{Name: "event-" + event, Annotations: map[string]string{v1alpha1.AnnotationBegun: "true"}},
-			Spec: v1alpha1.SandboxClaimSpec{
-				WarmPoolRef: v1alpha1.Reference{Name: "code"}, BindTimeoutSeconds: 60,
-				Lifecycle: v1alpha1.Lifecycle{ShutdownTime: &metav1.Time{Time: time.Now().Add(time.Hour)}, TTLSecondsAfterFinished: ptr.To[int32](3600)},
-			},
-		})
+		w := want()
+		w.Event = event
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		sandbox, err := p.Claim(ctx, w)
+		if err != nil {
+			t.Fatal(err)
+		}
+		use(t, sandbox)
+		sandbox.Release()
 		data := make([]byte, 9<<10)
 		_, _ = random.Read(data) // never fails
 		answers[event] = data

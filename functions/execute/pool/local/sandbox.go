@@ -103,7 +103,7 @@ func (s *sandbox) Run(ctx context.Context, run pool.Run, sink pool.Sink) (pool.O
 	if kills := s.instance.OOMKills(); kills > 0 {
 		return runnerKilled(kills, time.Since(began)), nil
 	}
-	if ended {
+	if ended && !s.instance.Alive() {
 		return runnerEnded(time.Since(began)), nil
 	}
 	return pool.Outcome{}, err

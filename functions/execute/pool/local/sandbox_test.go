@@ -82,6 +82,9 @@ func TestRunnerEndedAtTheLimit(t *testing.T) {
 			i.hasProgram = true
 			i.fake.mu.Unlock()
 			<-i.endings
+			i.fake.mu.Lock()
+			i.dead = true
+			i.fake.mu.Unlock()
 			return pool.Outcome{}, pool.ErrSandboxLost
 		}}
 		p := start(t, f, Config{})
