@@ -126,6 +126,9 @@ func (c *Client) Execute(ctx context.Context, run Run, sink Sink) (Outcome, erro
 	if err := c.Ready(ctx); err != nil {
 		return Outcome{}, err
 	}
+	if ctx.Err() != nil {
+		return Outcome{}, fmt.Errorf("sending the run: %w", context.Cause(ctx))
+	}
 	stop := context.AfterFunc(ctx, c.cancel)
 	defer stop()
 	if err := c.send(run); err != nil {

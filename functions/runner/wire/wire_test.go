@@ -246,6 +246,34 @@ func TestI8Cancel(t *testing.T) {
 	}
 }
 
+// TestNothingIsSentInADeadContext: a runner that has had its hello gets no run.
+func TestNothingIsSentInADeadContext(t *testing.T) {
+	ours, theirs := net.Pipe()
+	client := NewClient(ours, "t")
+	done := make(chan error, 1)
+	go func() {
+		s := NewServer(theirs)
+		check(t, s.Ready())
+		if _, err := s.Hello(); err != nil {
+			t.Error(err)
+		}
+		_, err := theirs.Read(make([]byte, 1))
+		done <- err
+	}()
+	if err := client.Hello(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := client.Execute(ctx, Run{Limits: generous}, &recorder{}); !errors.Is(err, context.Canceled) {
+		t.Errorf("the error is %v", err)
+	}
+	_ = ours.Close()
+	if err := <-done; !errors.Is(err, io.EOF) {
+		t.Errorf("the runner read: %v", err)
+	}
+}
+
 func TestReadyEndsWithItsContext(t *testing.T) {
 	ours, theirs := net.Pipe()
 	defer func() { _ = theirs.Close() }()
