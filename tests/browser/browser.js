@@ -113,7 +113,7 @@ export async function ended(panel) {
 }
 
 async function textOf(locator) {
-  return (await locator.count()) > 0 ? locator.innerText() : '';
+  return (await locator.allInnerTexts()).join('\n');
 }
 
 export async function pools() {

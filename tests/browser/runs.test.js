@@ -56,10 +56,44 @@ test('an exit code, with both streams told apart and in order', () =>
             el.innerText.replace(/\s+/g, ' ').trim(),
           ]),
         );
-      // Two pipes have no common order; what the page shows is that of arrival.
-      const of = (name) => streams.filter(([stream]) => stream === name).map(([, text]) => text);
-      assert.equal(of('stdout').join(' '), 'one three');
-      assert.deepEqual(of('stderr'), ['stderr two']);
+      assert.deepEqual(streams, [
+        ['stdout', 'one'],
+        ['stderr', 'stderr two'],
+        ['stdout', 'three'],
+      ]);
+    },
+  ));
+
+test('figures, tables and values stand where they were displayed, and notes are shown', () =>
+  withRun(
+    'python',
+    [
+      'import matplotlib.pyplot as plt, pandas as pd',
+      'print("before the figure")',
+      'plt.plot([1, 3, 2]); plt.title("in between"); plt.show()',
+      'print("after the figure")',
+      'display(pd.DataFrame({"a": [1, 2], "b": ["x", "y"]}))',
+      'print("after the table")',
+      'open("/tmp/elsewhere.csv", "w").close()',
+      '"the last value"',
+    ].join('\n'),
+    async (panel, page) => {
+      const { status } = await ended(panel);
+      assert.equal(status, 'Succeeded');
+      await panel.locator('iframe').waitFor();
+      const order = await panel
+        .locator('[data-testid=output], img, iframe, pre')
+        .evaluateAll((all) => all.map((el) => (el.innerText ?? '').trim() || el.tagName));
+      assert.deepEqual(order, [
+        'before the figure',
+        'IMG',
+        'after the figure',
+        'IFRAME',
+        'after the table',
+        "'the last value'",
+      ]);
+      await panel.getByText('/tmp/elsewhere.csv (0 bytes)').waitFor();
+      await page.screenshot({ path: `${screenshots}results-in-order.png`, fullPage: true });
     },
   ));
 
