@@ -114,7 +114,7 @@ func withoutNamespaces(t *testing.T) string {
 	s.env = append(s.env, "KUBECONFIG="+server.Kubeconfig())
 	s.run("kubectl apply --server-side -f " + filepath.Join(knative, "config/core/300-resources"))
 	s.run("kubectl wait --for=condition=Established --timeout=60s crd/services.serving.knative.dev")
-	s.run("kubectl create clusterrole deployer --verb=create --resource=customresourcedefinitions,clusterroles,roles,rolebindings,serviceaccounts,networkpolicies,services.serving.knative.dev")
+	s.run("kubectl create clusterrole deployer --verb=create --resource=customresourcedefinitions,clusterroles,roles,rolebindings,serviceaccounts,networkpolicies,services.serving.knative.dev,validatingadmissionpolicies,validatingadmissionpolicybindings")
 	s.run("kubectl create clusterrolebinding deployer --clusterrole=deployer --user=deployer")
 	c, err := clientcmd.LoadFromFile(server.Kubeconfig())
 	if err != nil {

@@ -78,6 +78,9 @@ func (p *Pool) Claim(ctx context.Context, want pool.Claim) (pool.Sandbox, error)
 	start := time.Now()
 	p.enter()
 	s, path, err := p.claim(ctx, o, want)
+	for end := patience(ctx); err != nil && p.reach.refused(o.pool.Name) != nil && p.reach.recovers(ctx, o.pool.Name, end); {
+		s, path, err = p.claim(ctx, o, want)
+	}
 	span.SetAttributes(attribute.String("preheat.path", path))
 	if err != nil {
 		p.leave()

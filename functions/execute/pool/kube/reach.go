@@ -20,6 +20,13 @@ const (
 	probeAtMost = 8 * time.Second
 )
 
+// youth is how long after its start a process waits for runners that it cannot
+// reach: the cluster's network may not know its Pod yet.
+const (
+	youth     = 15 * time.Second
+	lookAgain = 50 * time.Millisecond
+)
+
 // reach is what this process knows about whether the runners of each pool can
 // be reached, and the probes that find out when they can be again.
 type reach struct {
@@ -29,7 +36,9 @@ type reach struct {
 	metrics *Metrics
 	log     *slog.Logger
 	// ctx ends the probes.
-	ctx    context.Context
+	ctx context.Context
+	// young is until when claims wait instead of being refused; guarded by mu.
+	young  time.Time
 	probes sync.WaitGroup
 
 	mu      sync.Mutex
@@ -45,7 +54,7 @@ type poolReach struct {
 }
 
 func newReach(ctx context.Context, target func(string) (*corev1.Pod, bool), m *Metrics, log *slog.Logger) *reach {
-	return &reach{target: target, metrics: m, log: log, ctx: ctx, pools: map[string]*poolReach{}}
+	return &reach{target: target, metrics: m, log: log, ctx: ctx, young: time.Now().Add(youth), pools: map[string]*poolReach{}}
 }
 
 // of returns what is known of a pool. mu is held.
@@ -87,6 +96,23 @@ func (r *reach) refused(poolName string) error {
 	return nil
 }
 
+// recovers waits, in a young process, until a pool's claims are admitted again,
+// and reports whether they are. ctx and end bound it.
+func (r *reach) recovers(ctx context.Context, poolName string, end time.Time) bool {
+	for r.isYoung() && time.Now().Before(end) && pause.For(ctx, lookAgain) {
+		if r.refused(poolName) == nil {
+			return true
+		}
+	}
+	return r.refused(poolName) == nil && ctx.Err() == nil
+}
+
+func (r *reach) isYoung() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return time.Now().Before(r.young)
+}
+
 // opened returns a channel that is closed when a pool's claims are refused.
 func (r *reach) opened(poolName string) <-chan struct{} {
 	r.mu.Lock()
@@ -123,6 +149,7 @@ func (r *reach) report(poolName string, pod *corev1.Pod, err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if err == nil {
+		r.young = time.Time{} // the network knows this process
 		if p := r.pools[poolName]; p != nil && p.succeeded(pod.Spec.NodeName) {
 			p.opened = make(chan struct{})
 			r.metrics.suspended.WithLabelValues(poolName).Set(0)
@@ -191,9 +218,12 @@ func (r *reach) prepare(poolName string, known, offer bool) bool {
 	return true
 }
 
-// ready returns nil if claims of one of the pools are admitted, or if there is
-// no pool.
+// ready returns nil if claims of one of the pools are admitted, if there is no
+// pool, or if the process is young.
 func (r *reach) ready(poolNames []string) error {
+	if r.isYoung() {
+		return nil
+	}
 	var err error
 	for _, name := range slices.Sorted(slices.Values(poolNames)) {
 		if err = r.refused(name); err == nil {

@@ -27,6 +27,7 @@ func testReach(t *testing.T, target func(string) (*corev1.Pod, bool)) *reach {
 		target = func(string) (*corev1.Pod, bool) { return nil, false }
 	}
 	r := newReach(ctx, target, NewMetrics(prometheus.NewRegistry()), slog.New(slog.DiscardHandler))
+	r.young = time.Time{}
 	t.Cleanup(func() { cancel(); r.stop() })
 	return r
 }
@@ -38,6 +39,38 @@ func podAt(address, node string) *corev1.Pod {
 		p.Status.PodIP = "127.0.0.1"
 		p.Spec.Containers = []corev1.Container{{Env: []corev1.EnvVar{{Name: v1alpha1.EnvListen, Value: address}}}}
 	}).pod
+}
+
+// A process whose Pod the network does not know yet is ready, and its claims
+// wait until a runner is reached, but not for ever.
+func TestYoungProcessWaitsForItsRunners(t *testing.T) {
+	for name, after := range map[string]time.Duration{"reached soon": 3 * time.Second, "not reached": 0} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				unreachable := podAt("", "n")
+				r := testReach(t, func(string) (*corev1.Pod, bool) { return unreachable, true })
+				start := time.Now()
+				r.young = start.Add(youth)
+				for range breakAfter {
+					r.report("code", unreachable, errNoRoute)
+				}
+				if err := r.ready([]string{"code"}); err != nil {
+					t.Errorf("it is not ready: %v", err)
+				}
+				if after > 0 {
+					time.AfterFunc(after, func() { r.report("code", unreachable, nil) })
+				}
+				recovered := r.recovers(t.Context(), "code", start.Add(time.Minute))
+				waited := time.Since(start)
+				if recovered != (after > 0) || recovered && waited >= youth || !recovered && waited < youth {
+					t.Errorf("recovered %t after %s", recovered, waited)
+				}
+				if err := r.ready([]string{"code"}); (err == nil) != recovered {
+					t.Errorf("then it is ready: %v", err)
+				}
+			})
+		})
+	}
 }
 
 // Once runners cannot be reached, claims are refused until a probe reaches one,
