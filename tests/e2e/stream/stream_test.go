@@ -114,7 +114,8 @@ func TestW1StreamIsCut(t *testing.T) {
 // stream.
 func TestW1ServerIsKilled(t *testing.T) {
 	t.Parallel()
-	p := product.StartIn(t, product.StateDir(t), "PREHEAT_POOL_SIZE=1", "PREHEAT_JAVASCRIPT_POOL_SIZE=0")
+	state := product.StateDir(t)
+	p := product.StartIn(t, state, "PREHEAT_POOL_SIZE=1", "PREHEAT_JAVASCRIPT_POOL_SIZE=0")
 	request, seconds := marked()
 	var once sync.Once
 	events, err := p.StreamTo(t.Context(), request, func(e product.Event) {
@@ -126,6 +127,8 @@ func TestW1ServerIsKilled(t *testing.T) {
 		t.Errorf("a stream of %d events ended without an error", len(events))
 	}
 	product.Eventually(t, soon, "the program is dead", func() bool { return len(product.Running(t, seconds)) == 0 })
+	// The next server removes what the killed one has left.
+	product.StartIn(t, state, "PREHEAT_POOL_SIZE=1", "PREHEAT_JAVASCRIPT_POOL_SIZE=0").Stop(t)
 }
 
 // TestW2SilentProgram runs for 90 seconds without output, as a stream and as
