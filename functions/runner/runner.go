@@ -320,7 +320,6 @@ func (r *Runner) begin(lang language.Language, run wire.Run) (*interpreter, erro
 	if in := r.warm[lang.Name]; in != nil && lang.TakesWarm(run.Env) {
 		r.killIdleInterpreters(in)
 		delete(r.warm, lang.Name)
-		r.pipes.forget()
 		if err := in.handOver(run.Args, env); err != nil {
 			in.close()
 			return nil, err

@@ -196,20 +196,24 @@ var (
 )
 
 type walker struct {
-	visit    visit
+	visit visit
+	// own says that hidden folders and caches are not entered.
+	own      bool
 	entries  int
 	deadline time.Time
 	// problem is the first thing that kept the walk from being whole.
 	problem error
 }
 
-func walk(dir string, v visit) error {
+func walk(dir string, v visit) error { return walkAs(dir, walker{visit: v}) }
+
+func walkAs(dir string, w walker) error {
 	root, err := os.Open(dir)
 	if err != nil {
 		return err
 	}
 	defer func() { _ = root.Close() }()
-	w := walker{visit: v, deadline: time.Now().Add(maxTime)}
+	w.deadline = time.Now().Add(maxTime)
 	if err := w.directory(root, "", 0); err != nil {
 		return err
 	}
@@ -248,6 +252,9 @@ func (w *walker) entry(d *os.File, prefix, name string, depth int) error {
 	}
 	if st.Mode&unix.S_IFMT != unix.S_IFDIR {
 		w.visit(path, &st)
+		return nil
+	}
+	if w.own && aside(name) != 0 {
 		return nil
 	}
 	if depth == maxDepth {
@@ -297,11 +304,11 @@ func Elsewhere(dirs ...string) string {
 	files := choice{most: maxNamed}
 	for _, dir := range dirs {
 		// What cannot be looked at has nothing that a program could have meant.
-		_ = walk(dir, func(path string, st *unix.Statx_t) {
+		_ = walkAs(dir, walker{own: true, visit: func(path string, st *unix.Statx_t) {
 			if st.Mode&unix.S_IFMT == unix.S_IFREG && aside(path) == 0 && !isTemporary(path) {
 				files.add(&candidate{filepath.Join(dir, path), *st})
 			}
-		})
+		}})
 	}
 	if files.all == 0 {
 		return ""
