@@ -18,6 +18,7 @@ import (
 	claimreconciler "github.com/preheat-dev/preheat/api/client/injection/reconciler/sandbox/v1alpha1/sandboxclaim"
 	"github.com/preheat-dev/preheat/api/sandbox/v1alpha1"
 	"github.com/preheat-dev/preheat/controller/index"
+	"github.com/preheat-dev/preheat/controller/watch"
 )
 
 // NewController returns the controller of SandboxClaims.
@@ -26,8 +27,8 @@ func NewController(ctx context.Context, x *index.Index) *controller.Impl {
 	impl := claimreconciler.NewImpl(ctx, &claimReconciler{
 		client: client.Get(ctx), index: x, pools: poolinformer.Get(ctx).Lister(),
 	}, func(*controller.Impl) controller.Options { return controller.Options{SkipStatusUpdates: true} })
-	add(claiminformer.Get(ctx).Informer(), controller.HandleAll(impl.Enqueue))
-	add(pods.Informer(), controller.HandleAll(func(obj any) {
+	watch.Add(claiminformer.Get(ctx).Informer(), controller.HandleAll(impl.Enqueue))
+	watch.Add(pods.Informer(), controller.HandleAll(func(obj any) {
 		if tomb, ok := obj.(cache.DeletedFinalStateUnknown); ok {
 			obj = tomb.Obj
 		}
@@ -36,10 +37,4 @@ func NewController(ctx context.Context, x *index.Index) *controller.Impl {
 		}
 	}))
 	return impl
-}
-
-// add registers a handler. It can only fail on a stopped informer, and then
-// the process is about to end.
-func add(informer cache.SharedIndexInformer, handler cache.ResourceEventHandler) {
-	_, _ = informer.AddEventHandler(handler)
 }

@@ -10,7 +10,6 @@ import (
 	"fmt"
 
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/tools/cache"
 	"knative.dev/pkg/controller"
 	"knative.dev/pkg/logging"
 	"knative.dev/pkg/reconciler"
@@ -19,6 +18,7 @@ import (
 	claiminformer "github.com/preheat-dev/preheat/api/client/injection/informers/sandbox/v1alpha1/sandboxclaim"
 	"github.com/preheat-dev/preheat/api/sandbox/v1alpha1"
 	"github.com/preheat-dev/preheat/controller/index"
+	"github.com/preheat-dev/preheat/controller/watch"
 )
 
 // queue names the work queue, and with it the lease.
@@ -45,10 +45,7 @@ func NewController(ctx context.Context, x *index.Index, limits Limits) (*control
 		return nil
 	}
 	enqueue := func(obj any) {
-		if tomb, ok := obj.(cache.DeletedFinalStateUnknown); ok {
-			obj = tomb.Obj
-		}
-		if c, ok := obj.(*v1alpha1.SandboxClaim); ok && index.IsRecord(c) {
+		if c, ok := watch.Last(obj).(*v1alpha1.SandboxClaim); ok && index.IsRecord(c) {
 			impl.EnqueueKey(keyOf(c.Namespace))
 		}
 	}

@@ -26,6 +26,7 @@ import (
 	templatereconciler "github.com/preheat-dev/preheat/api/client/injection/reconciler/sandbox/v1alpha1/sandboxtemplate"
 	"github.com/preheat-dev/preheat/api/sandbox/v1alpha1"
 	"github.com/preheat-dev/preheat/controller/index"
+	"github.com/preheat-dev/preheat/controller/watch"
 )
 
 // NewController returns the controller of SandboxTemplates.
@@ -57,19 +58,19 @@ func NewController(ctx context.Context, x *index.Index, blueprints *Blueprints) 
 			DemoteFunc: func(reconciler.Bucket) { r.forgetUnused() },
 		}
 	})
-	add(templates.Informer(), controller.HandleAll(impl.Enqueue))
-	add(templates.Informer(), cache.ResourceEventHandlerFuncs{DeleteFunc: func(obj any) {
-		if t, ok := last(obj).(*v1alpha1.SandboxTemplate); ok {
+	watch.Add(templates.Informer(), controller.HandleAll(impl.Enqueue))
+	watch.Add(templates.Informer(), cache.ResourceEventHandlerFuncs{DeleteFunc: func(obj any) {
+		if t, ok := watch.Last(obj).(*v1alpha1.SandboxTemplate); ok {
 			blueprints.forget(types.NamespacedName{Namespace: t.Namespace, Name: t.Name})
 		}
 	}})
-	add(policies.Informer(), controller.HandleAll(func(obj any) {
-		if p, ok := last(obj).(*networkingv1.NetworkPolicy); ok {
+	watch.Add(policies.Informer(), controller.HandleAll(func(obj any) {
+		if p, ok := watch.Last(obj).(*networkingv1.NetworkPolicy); ok {
 			enqueuePolicy(impl, p)
 		}
 	}))
-	add(podinformer.Get(ctx, index.PodSelector).Informer(), cache.ResourceEventHandlerFuncs{DeleteFunc: func(obj any) {
-		pod, ok := last(obj).(*corev1.Pod)
+	watch.Add(podinformer.Get(ctx, index.PodSelector).Informer(), cache.ResourceEventHandlerFuncs{DeleteFunc: func(obj any) {
+		pod, ok := watch.Last(obj).(*corev1.Pod)
 		if !ok || pod.Labels[v1alpha1.LabelTemplate] == "" {
 			return
 		}
@@ -79,18 +80,4 @@ func NewController(ctx context.Context, x *index.Index, blueprints *Blueprints) 
 		}
 	}})
 	return impl
-}
-
-// last returns the object of an event, the last known one after a lost watch.
-func last(obj any) any {
-	if tomb, ok := obj.(cache.DeletedFinalStateUnknown); ok {
-		return tomb.Obj
-	}
-	return obj
-}
-
-// add registers a handler. It can only fail on a stopped informer, and then
-// the process is about to end.
-func add(informer cache.SharedIndexInformer, handler cache.ResourceEventHandler) {
-	_, _ = informer.AddEventHandler(handler)
 }

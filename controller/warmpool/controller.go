@@ -32,6 +32,7 @@ import (
 	"github.com/preheat-dev/preheat/api/sandbox/v1alpha1"
 	"github.com/preheat-dev/preheat/controller/index"
 	"github.com/preheat-dev/preheat/controller/template"
+	"github.com/preheat-dev/preheat/controller/watch"
 )
 
 // NewController returns the controller of SandboxWarmPools, of which each has
@@ -63,8 +64,8 @@ func NewController(ctx context.Context, x *index.Index, keys *Keys, maxCreating 
 }
 
 func handle(ctx context.Context, impl *controller.Impl, r *poolReconciler, pods cache.SharedIndexInformer) {
-	add(poolinformer.Get(ctx).Informer(), controller.HandleAll(impl.Enqueue))
-	add(pods, cache.ResourceEventHandlerFuncs{
+	watch.Add(poolinformer.Get(ctx).Informer(), controller.HandleAll(impl.Enqueue))
+	watch.Add(pods, cache.ResourceEventHandlerFuncs{
 		AddFunc: func(obj any) { enqueuePod(impl, obj) },
 		UpdateFunc: func(before, after any) {
 			was, is := before.(*corev1.Pod), after.(*corev1.Pod)
@@ -74,18 +75,18 @@ func handle(ctx context.Context, impl *controller.Impl, r *poolReconciler, pods 
 			enqueuePod(impl, after)
 		},
 		DeleteFunc: func(obj any) {
-			if pod, ok := last(obj).(*corev1.Pod); ok {
+			if pod, ok := watch.Last(obj).(*corev1.Pod); ok {
 				r.ledger.sandboxGone(pod)
 				enqueuePod(impl, pod)
 			}
 		},
 	})
 	enqueueClaim := func(obj any) {
-		if c, ok := last(obj).(*v1alpha1.SandboxClaim); ok {
+		if c, ok := watch.Last(obj).(*v1alpha1.SandboxClaim); ok {
 			impl.EnqueueKey(types.NamespacedName{Namespace: c.Namespace, Name: c.Spec.WarmPoolRef.Name})
 		}
 	}
-	add(claiminformer.Get(ctx).Informer(), cache.ResourceEventHandlerFuncs{
+	watch.Add(claiminformer.Get(ctx).Informer(), cache.ResourceEventHandlerFuncs{
 		AddFunc: func(obj any) {
 			if c, ok := obj.(*v1alpha1.SandboxClaim); ok {
 				r.ledger.claimSeen(c)
@@ -101,7 +102,7 @@ func handle(ctx context.Context, impl *controller.Impl, r *poolReconciler, pods 
 			enqueueClaim(after)
 		},
 		DeleteFunc: func(obj any) {
-			if c, ok := last(obj).(*v1alpha1.SandboxClaim); ok {
+			if c, ok := watch.Last(obj).(*v1alpha1.SandboxClaim); ok {
 				r.ledger.claimEnded(c, time.Now())
 				enqueueClaim(c)
 				r.enqueueHeld(impl, c)
@@ -110,13 +111,13 @@ func handle(ctx context.Context, impl *controller.Impl, r *poolReconciler, pods 
 	})
 	pools := poolinformer.Get(ctx).Lister()
 	// Sandboxes with another key than the current one are replaced.
-	add(r.keys.informer, controller.HandleAll(func(obj any) {
-		if s, ok := last(obj).(*corev1.Secret); ok {
+	watch.Add(r.keys.informer, controller.HandleAll(func(obj any) {
+		if s, ok := watch.Last(obj).(*corev1.Secret); ok {
 			r.enqueueNamespace(ctx, impl, pools, s.Namespace)
 		}
 	}))
-	add(templateinformer.Get(ctx).Informer(), controller.HandleAll(func(obj any) {
-		t, ok := last(obj).(*v1alpha1.SandboxTemplate)
+	watch.Add(templateinformer.Get(ctx).Informer(), controller.HandleAll(func(obj any) {
+		t, ok := watch.Last(obj).(*v1alpha1.SandboxTemplate)
 		if !ok {
 			return
 		}
@@ -142,14 +143,6 @@ func (r *poolReconciler) enqueueNamespace(ctx context.Context, impl *controller.
 	for _, p := range all {
 		impl.Enqueue(p)
 	}
-}
-
-// last returns the object of an event, the last known one after a lost watch.
-func last(obj any) any {
-	if tomb, ok := obj.(cache.DeletedFinalStateUnknown); ok {
-		return tomb.Obj
-	}
-	return obj
 }
 
 func enqueuePod(impl *controller.Impl, obj any) {
@@ -178,10 +171,4 @@ func (r *poolReconciler) enqueuePods(impl *controller.Impl) {
 	for _, pod := range all {
 		enqueuePod(impl, pod)
 	}
-}
-
-// add registers a handler. It can only fail on a stopped informer, and then
-// the process is about to end.
-func add(informer cache.SharedIndexInformer, handler cache.ResourceEventHandler) {
-	_, _ = informer.AddEventHandler(handler)
 }
