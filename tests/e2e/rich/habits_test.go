@@ -145,3 +145,15 @@ func TestS15NotebookHabits(t *testing.T) {
 		})
 	}
 }
+
+// TestFilesOfTheProgramAreLeftAlone: a Python that a program starts looks for the
+// pipe of results at descriptor 4 of that program, where it may have its own file.
+func TestFilesOfTheProgramAreLeftAlone(t *testing.T) {
+	t.Parallel()
+	r := shared.Execute(t, execution.Request{Language: "javascript", Code: `const fs = require('fs'), cp = require('child_process');
+let fd;
+do { fd = fs.openSync('mine', 'w'); } while (fd < 4);
+cp.execFileSync('python3', ['-c', 'import matplotlib.pyplot as plt; plt.plot([1]); plt.show()'], {stdio: 'inherit'});
+console.log(fs.statSync('mine').size);`})
+	product.Wrote(t, r, "0\n", "")
+}

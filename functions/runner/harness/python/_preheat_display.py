@@ -9,6 +9,7 @@ IPython's display protocol
 
 import _thread
 import os
+import stat
 import sys
 from _json import encode_basestring_ascii as _quote
 
@@ -240,4 +241,7 @@ def _open_ancestors():
         if parent <= 1:
             break
         pid = parent
-    return os.open(f"/proc/{pid}/fd/{_RESULTS}", os.O_WRONLY | os.O_CLOEXEC)
+    path = f"/proc/{pid}/fd/{_RESULTS}"
+    if not stat.S_ISFIFO(os.stat(path).st_mode):
+        raise FileNotFoundError(path)  # a file of the program's own
+    return os.open(path, os.O_WRONLY | os.O_CLOEXEC)
