@@ -13,8 +13,7 @@ import os
 import sys
 import time
 
-# So many lines in so short a time (seconds) are a flood.
-_FLOOD_LINES = 64
+# So short a time for flood_lines (seconds) makes them a flood.
 _FLOOD_TIME = 0.004
 # What is written of a flood at once, in bytes. Where the threads of a program
 # take turns between two such pieces, lines can mix, as they do in any pipe.
@@ -27,6 +26,7 @@ _TRICKLE = 8 << 10
 class _Buffer(_io.BufferedWriter):
     """A buffer that is written at the end of each line."""
 
+    flood_lines = 64
     flooding = False
     lines = total = 0
     since = 0.0
@@ -68,7 +68,7 @@ class _Buffer(_io.BufferedWriter):
             self.hide()
             raise
         self.lines += 1
-        if not self.lines % 64:
+        if not self.lines % self.flood_lines:
             self.count(now())
         return done - len(waited)
 
