@@ -6,11 +6,8 @@ gvisor: $(BUILD)/bin/runsc ## Build gVisor's runsc and its containerd shim, once
 $(BUILD)/bin/runsc: config/tools/gvisor/go.mod config/tools/gvisor.sh
 	config/tools/gvisor.sh $(BUILD)/bin
 
-# The attacks that fail as they do with runc; docs/security.md lists the others.
-HELD_BY_GVISOR = S13|S14SystemCalls|S14SetuidPrograms|S14KernelMemory|S14NoSecrets|S14ProcessesOfOthers|S14NoWayToSucceed|S14AProgramMayLowerItself|SocketMemory|MemoryOfAll|RareProtocols
-
 .PHONY: test-gvisor
 test-gvisor: build gvisor ## Test sandboxes of gVisor
 	$(GO) test -count=1 ./tests/gvisor
 	PREHEAT_RUNTIME=runsc $(GO) test -count=1 -p 1 ./tests/e2e/inside ./tests/e2e/rich ./tests/e2e/differential ./tests/e2e/lifecycle
-	PREHEAT_RUNTIME=runsc $(GO) test -count=1 -run '$(HELD_BY_GVISOR)' ./tests/attacks
+	$(MAKE) attacks RUNTIME=runsc

@@ -37,6 +37,16 @@ def attempt(f, *args):
     try: f(*args)
     except OSError as e: print(errno.errorcode[e.errno])
     else: print("ALLOWED")
+def reach(family, kind, address):
+    began = time.time()
+    s = socket.socket(family, kind); s.settimeout(15)
+    try:
+        s.connect(address)
+        if kind == socket.SOCK_DGRAM: s.send(b"x")
+        print("ALLOWED")
+    except TimeoutError: print("TIMEOUT")
+    except OSError as e: print(errno.errorcode[e.errno])
+    if time.time() - began > 10: print("SLOW")
 `
 
 // attempt is a snippet of Python, and the errors that refuse it.
@@ -49,8 +59,9 @@ func refused(t *testing.T, attempts []attempt) {
 		t.Run(a.name, func(t *testing.T) {
 			t.Parallel()
 			r := shared.Execute(t, execution.Request{Language: "python", Code: prelude + a.code + "\nNone", Limits: execution.Limits{TimeoutSeconds: 20}})
-			product.Ended(t, r, execution.StatusSucceeded, 0, "")
 			said := strings.Fields(r.Stdout)
+			row(t, a.code, strings.Join(said, " "))
+			product.Ended(t, r, execution.StatusSucceeded, 0, "")
 			if len(said) == 0 {
 				t.Errorf("nothing was attempted: %s", r.Stderr)
 			}
@@ -61,6 +72,26 @@ func refused(t *testing.T, attempts []attempt) {
 			}
 		})
 	}
+}
+
+// row says, for the table of `make attacks`, what a test has tried and what
+// happened. Every test without subtests has one.
+func row(t *testing.T, tried, happened string) {
+	t.Helper()
+	const most = 200
+	for key, value := range map[string]string{"tried": tried, "happened": happened} {
+		value = strings.Join(strings.Fields(value), " ")
+		if len(value) > most {
+			value = strings.ToValidUTF8(value[:most], "") + "…"
+		}
+		t.Attr(key, value)
+	}
+}
+
+// outcome is a row about how a program ended.
+func outcome(t *testing.T, tried string, r execution.Result) {
+	t.Helper()
+	row(t, tried, fmt.Sprintf("%s, exit code %d, %s", r.Status, r.ExitCode, r.Stdout))
 }
 
 // call is an attempt at one system call.
@@ -157,6 +188,7 @@ print(open("/proc/self/uid_map").read().split()[1] != "0", open("/proc/self/setg
 import os
 print(sorted(os.listdir("/dev")))
 print([d for d in ("/dev/kmsg", "/dev/mem", "/dev/kvm", "/dev/net/tun", "/dev/fuse", "/dev/vsock", "/dev/sda", "/dev/vda") if os.path.exists(d)])`)
+	outcome(t, "capabilities, no_new_privs, seccomp, the user's ids, devices", r)
 	product.Ended(t, r, execution.StatusSucceeded, 0, "")
 	product.Wrote(t, r, strings.Repeat("0000000000000000 ", 5)+"1 2\nTrue True\n"+
 		"['fd', 'full', 'null', 'ptmx', 'pts', 'random', 'shm', 'stderr', 'stdin', 'stdout', 'tty', 'urandom', 'zero']\n[]\n", "")
@@ -167,6 +199,7 @@ print([d for d in ("/dev/kmsg", "/dev/mem", "/dev/kvm", "/dev/net/tun", "/dev/fu
 func TestS14SetuidPrograms(t *testing.T) {
 	t.Parallel()
 	r := shared.Execute(t, execution.Request{Language: "bash", Code: `cp /usr/bin/id /tmp/id && chmod 6755 /tmp/id && /tmp/id -u`})
+	outcome(t, "a setuid copy of id; setuid files and file capabilities in the image", r)
 	product.Ended(t, r, execution.StatusSucceeded, 0, "")
 	product.Wrote(t, r, "1000\n", "")
 	image, err := filepath.EvalSymlinks(filepath.Join(product.Root(t), "build", "sandbox", "rootfs"))

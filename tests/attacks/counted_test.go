@@ -46,6 +46,7 @@ def many(f):
     else: n = %[1]d
     print(n)
 `, most)+test.code)
+			outcome(t, test.code, r)
 			product.Ended(t, r, execution.StatusSucceeded, 0, "")
 			var n int
 			if _, err := fmt.Sscan(r.Stdout, &n); err != nil || n > test.atMost {
@@ -90,6 +91,7 @@ try:
         except BlockingIOError: pass
 except OSError as e: print(e, file=sys.stderr)
 print(sent >> 20)`)
+	outcome(t, "TCP data that nobody reads, of which the MiB", r)
 	if r.Status == execution.StatusOutOfMemory {
 		return // counted in full
 	}
@@ -117,7 +119,9 @@ a = []
 while True: a.append(bytearray(1 << 20))
 `
 	for _, r := range []execution.Request{{Language: "python", Code: code}, {Language: "bash", Code: "python3 - <<'EOF'\n" + code + "EOF"}} {
-		product.Ended(t, shared.Execute(t, r), execution.StatusOutOfMemory, 137, "SIGKILL")
+		result := shared.Execute(t, r)
+		outcome(t, "oom_score_adj 0, then all memory and all tmpfs", result)
+		product.Ended(t, result, execution.StatusOutOfMemory, 137, "SIGKILL")
 	}
 	least := shared.Execute(t, execution.Request{Language: "python", Code: `for score in range(1001):
     try:
@@ -153,7 +157,7 @@ func TestMemoryOfAllSandboxes(t *testing.T) {
 	if err := unix.Sysinfo(&machine); err != nil {
 		t.Fatal(err)
 	}
-	found := false
+	var limits []string
 	for _, dir := range shared.Cgroups(t) {
 		if !strings.HasPrefix(filepath.Base(dir), "preheat-") {
 			continue // that of one sandbox
@@ -163,16 +167,17 @@ func TestMemoryOfAllSandboxes(t *testing.T) {
 			if err != nil {
 				continue
 			}
-			found = true
+			limits = append(limits, strings.TrimSpace(string(text)))
 			limit, err := strconv.ParseUint(strings.TrimSpace(string(text)), 10, 64)
 			if total := machine.Totalram * uint64(machine.Unit); err != nil || limit >= total {
 				t.Errorf("%s of %d has the limit %s", dir, total, text)
 			}
 		}
 	}
-	if !found {
+	if len(limits) == 0 {
 		t.Error("there is no limit")
 	}
+	row(t, "the memory limit above all sandboxes", strings.Join(limits, " "))
 }
 
 // TestTheMachineIsMasked: what /proc says of the machine is not there.
@@ -184,6 +189,7 @@ for name in ("cmdline", "config.gz", "interrupts", "diskstats", "pressure"):
     if not os.path.exists(path): continue
     said = os.listdir(path) if os.path.isdir(path) else open(path, "rb").read()
     if said: print(name)`)
+	outcome(t, "/proc/cmdline, config.gz, interrupts, diskstats, pressure", r)
 	product.Ended(t, r, execution.StatusSucceeded, 0, "")
 	product.Wrote(t, r, "", "")
 }

@@ -1,6 +1,7 @@
 package attacks
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
@@ -34,6 +35,7 @@ func TestS14KernelMemoryIsMasked(t *testing.T) {
 	t.Parallel()
 	r := shared.Python(t, "for p in ('/proc/kcore', '/proc/keys', '/proc/timer_list', '/proc/acpi', '/sys/firmware'):\n"+
 		"    import os\n    try: print(os.listdir(p) if os.path.isdir(p) else open(p, 'rb').read(10))\n    except OSError: print('refused')")
+	outcome(t, "reads of /proc/kcore, keys, timer_list, acpi and /sys/firmware", r)
 	for _, line := range strings.Fields(r.Stdout) {
 		if line != "[]" && line != "b''" && line != "refused" {
 			t.Errorf("there is %s in %s", line, r.Stdout)
@@ -46,6 +48,7 @@ func TestS14KernelMemoryIsMasked(t *testing.T) {
 func TestS14NoSecrets(t *testing.T) {
 	t.Setenv("PREHEAT_LLM_API_KEY", "unused")
 	r := shared.Execute(t, execution.Request{Language: "bash", Code: `env; cat /proc/self/mountinfo /proc/self/cgroup /proc/mounts; cat /etc/resolv.conf /etc/hosts; hostname; ls -R /opt /run /home 2>/dev/null`})
+	row(t, "environment, mounts, cgroup, /etc, folders", fmt.Sprintf("%s, %d bytes were looked through", r.Status, len(r.Stdout)))
 	for _, word := range []string{shared.StateDir, "PREHEAT_RUNNER", "PREHEAT_LLM", "API_KEY", "/var/lib/docker"} {
 		if strings.Contains(r.Stdout, word) {
 			t.Errorf("the program sees %q", word)
@@ -56,6 +59,7 @@ func TestS14NoSecrets(t *testing.T) {
 func TestS14ProcessesOfOthers(t *testing.T) {
 	t.Parallel()
 	r := shared.Python(t, "import os\nprint(sorted(int(p) for p in os.listdir('/proc') if p.isdigit()) == [1, os.getpid()], os.getppid(), open('/proc/1/comm').read().strip())")
+	outcome(t, "the numbers in /proc, the parent", r)
 	product.Wrote(t, r, "True 1 runner\n", "")
 }
 

@@ -14,17 +14,6 @@ import (
 // program itself measures the time, and the bound is generous.
 func TestS13NoNetwork(t *testing.T) {
 	t.Parallel()
-	const reach = `def reach(family, kind, address):
-    began = time.time()
-    s = socket.socket(family, kind); s.settimeout(15)
-    try:
-        s.connect(address)
-        if kind == socket.SOCK_DGRAM: s.send(b"x")
-        print("ALLOWED")
-    except TimeoutError: print("TIMEOUT")
-    except OSError as e: print(errno.errorcode[e.errno])
-    if time.time() - began > 10: print("SLOW")
-`
 	var attempts []attempt
 	for name, address := range map[string]string{
 		"internet": "1.1.1.1", "metadata": "169.254.169.254", "metadata of containers": "169.254.170.2", "private": "10.0.0.1",
@@ -33,16 +22,16 @@ func TestS13NoNetwork(t *testing.T) {
 		for _, port := range []int{53, 80, 443} {
 			attempts = append(attempts, attempt{
 				fmt.Sprintf("%s, port %d", name, port),
-				reach + fmt.Sprintf("for kind in (socket.SOCK_STREAM, socket.SOCK_DGRAM): reach(socket.AF_INET, kind, ('%s', %d))", address, port),
+				fmt.Sprintf("for kind in (socket.SOCK_STREAM, socket.SOCK_DGRAM): reach(socket.AF_INET, kind, ('%s', %d))", address, port),
 				"ENETUNREACH|EHOSTUNREACH|EACCES|EPERM",
 			})
 		}
 	}
 	for _, address := range []string{"2606:4700:4700::1111", "fd00:ec2::254", "fe80::1"} {
-		attempts = append(attempts, attempt{address, reach + fmt.Sprintf("reach(socket.AF_INET6, socket.SOCK_STREAM, ('%s', 80))", address), "ENETUNREACH|EADDRNOTAVAIL|EINVAL|EAFNOSUPPORT|EHOSTUNREACH"})
+		attempts = append(attempts, attempt{address, fmt.Sprintf("reach(socket.AF_INET6, socket.SOCK_STREAM, ('%s', 80))", address), "ENETUNREACH|EADDRNOTAVAIL|EINVAL|EAFNOSUPPORT|EHOSTUNREACH"})
 	}
 	for _, address := range machineAddresses(t) {
-		attempts = append(attempts, attempt{"this machine, " + address, reach + fmt.Sprintf("reach(socket.AF_INET, socket.SOCK_STREAM, ('%s', 22))", address), "ENETUNREACH|EHOSTUNREACH"})
+		attempts = append(attempts, attempt{"this machine, " + address, fmt.Sprintf("reach(socket.AF_INET, socket.SOCK_STREAM, ('%s', 22))", address), "ENETUNREACH|EHOSTUNREACH"})
 	}
 	refused(t, attempts)
 }
@@ -84,6 +73,7 @@ for name in ("example.com", "metadata.google.internal", "kubernetes.default.svc"
 try: urllib.request.urlopen("http://example.com")
 except OSError as e: print(type(e).__name__)
 print(time.time() - began < 20)`})
+	outcome(t, "names of the internet, of clouds, of clusters", r)
 	product.Ended(t, r, execution.StatusSucceeded, 0, "")
 	product.Wrote(t, r, strings.Repeat("gaierror\n", 4)+"URLError\nTrue\n", "")
 }
@@ -93,5 +83,6 @@ func TestS13OnlyLoopback(t *testing.T) {
 	r := shared.Python(t, `import socket
 print([n for _, n in socket.if_nameindex() if n not in ("tunl0", "sit0", "ip6tnl0")])
 print(len(open("/proc/net/route").readlines()), len(open("/proc/net/arp").readlines()), len(open("/proc/net/unix").readlines()))`)
+	outcome(t, "interfaces, routes, neighbours, Unix sockets", r)
 	product.Wrote(t, r, "['lo']\n1 1 1\n", "")
 }

@@ -57,6 +57,7 @@ func TestLocksAreNotShared(t *testing.T) {
 		t.Fatalf("the first sandbox ended before it had its locks: %s", said.String())
 	}
 	r := shared.Python(t, lockAll)
+	outcome(t, "flock on all files that a neighbour has locked", r)
 	product.Ended(t, r, execution.StatusSucceeded, 0, "")
 	product.Wrote(t, r, "locked True\n", "")
 	image, err := filepath.EvalSymlinks(filepath.Join(product.Root(t), "build", "sandbox", "rootfs"))
@@ -87,6 +88,7 @@ func TestMountsTellNothingOfTheMachine(t *testing.T) {
 		t.Fatal(err)
 	}
 	r := shared.Execute(t, execution.Request{Language: "bash", Code: "cat /proc/self/mountinfo /proc/mounts /proc/self/mountstats"})
+	row(t, "mountinfo, mounts, mountstats", fmt.Sprintf("%s, %d bytes were looked through", r.Status, len(r.Stdout)))
 	product.Ended(t, r, execution.StatusSucceeded, 0, "")
 	for _, word := range []string{filepath.Base(image), "rootfs", "runner", "ext4", "xfs", "btrfs", "/dev/vd", "/dev/sd", "/dev/nvme", filepath.Dir(image), product.Root(t), shared.StateDir} {
 		if strings.Contains(r.Stdout, word) {
@@ -104,6 +106,7 @@ fd, size = os.open(path, os.O_RDONLY | os.O_DIRECT), os.path.getsize(path) >> 20
 buffer, got, began = mmap.mmap(-1, 1 << 20), 0, time.monotonic()
 while time.monotonic() - began < 3: got += os.preadv(fd, [buffer], got % size)
 print(int(got / (time.monotonic() - began)) >> 20)`)
+	outcome(t, "direct reads for 3 s, of which the MiB in a second", r)
 	product.Ended(t, r, execution.StatusSucceeded, 0, "")
 	var rate int
 	if _, err := fmt.Sscan(r.Stdout, &rate); err != nil || rate == 0 || rate > 160 {

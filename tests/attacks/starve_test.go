@@ -47,7 +47,7 @@ func TestS14RunnerIsStarved(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			began := time.Now()
 			r := p.Execute(t, execution.Request{Language: "python", Code: starve + test.code, Limits: execution.Limits{TimeoutSeconds: 2}})
-			t.Logf("%s after %s", r.Status, time.Since(began))
+			row(t, test.code, fmt.Sprintf("%s after %s", r.Status, time.Since(began).Round(time.Millisecond)))
 			product.Ended(t, r, execution.StatusTimedOut, 137, "SIGKILL")
 			product.Equal(t, "stdout", r.Stdout, "here I am\n")
 			product.Eventually(t, 10*time.Second, "the processes of "+r.SandboxName+" are gone", func() bool {
@@ -57,6 +57,7 @@ func TestS14RunnerIsStarved(t *testing.T) {
 	}
 	t.Run("and exit", func(t *testing.T) {
 		r := p.Execute(t, execution.Request{Language: "python", Code: starve + "each(idle); each(pin); burn(); os._exit(7)", Limits: execution.Limits{TimeoutSeconds: 2}})
+		outcome(t, "the runner in the idle class, a hundred busy processes, then exit code 7", r)
 		if exits := []int{7, 137}; !slices.Contains(exits, r.ExitCode) || r.Status == execution.StatusSucceeded {
 			t.Errorf("%s with exit code %d", r.Status, r.ExitCode)
 		}
@@ -64,6 +65,7 @@ func TestS14RunnerIsStarved(t *testing.T) {
 	t.Run("and exit in time", func(t *testing.T) {
 		// It starves itself, too.
 		r := p.Execute(t, execution.Request{Language: "python", Code: starve + "each(idle); burn(); os._exit(7)", Limits: execution.Limits{TimeoutSeconds: 60}})
+		outcome(t, "the same, with a minute for it", r)
 		product.Ended(t, r, execution.StatusFailed, 7, "")
 	})
 	// A place that was lost would be missed: there are two of them.
