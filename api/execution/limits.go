@@ -2,6 +2,7 @@ package execution
 
 import (
 	"math"
+	"strings"
 	"time"
 )
 
@@ -12,7 +13,8 @@ type ServerLimits struct {
 	// that it may ask for.
 	Default Limits `json:"default"`
 	Maximum Limits `json:"maximum"`
-	// BodyBytes bounds a request's body.
+	// BodyBytes bounds a request's body. It has room for FileBytes in base64
+	// beside 2 MiB of everything else.
 	BodyBytes int64 `json:"body_bytes"`
 	// Files and FileBytes bound the input files, all together.
 	Files     int   `json:"files"`
@@ -39,10 +41,15 @@ func DefaultLimits() ServerLimits {
 	return ServerLimits{
 		Default:   Limits{TimeoutSeconds: 30, OutputBytes: mib, TotalOutputBytes: 64 * mib, MemoryBytes: 512 * mib},
 		Maximum:   Limits{TimeoutSeconds: 300, OutputBytes: 16 * mib, TotalOutputBytes: 1024 * mib, MemoryBytes: 512 * mib},
-		BodyBytes: 4 * mib, Files: 100, FileBytes: 16 * mib,
+		BodyBytes: 24 * mib, Files: 100, FileBytes: 16 * mib,
 		Artifacts: 20, ArtifactBytes: 16 * mib, Results: 50, ResultBytes: 16 * mib,
 		QueueSeconds: 10, EventQueueSeconds: 120, CPUs: 1, Processes: 128,
 	}
+}
+
+// BodyTooLarge is the problem of a body beyond BodyBytes.
+func (s ServerLimits) BodyTooLarge() *Problem {
+	return NewProblem(ProblemTooLarge, "The body exceeds %d bytes (body_bytes).", s.BodyBytes)
 }
 
 // Longest is the most that a request may wait for a sandbox and its program run.
@@ -61,7 +68,7 @@ func (s ServerLimits) resolve(l Limits) (Limits, *Problem) {
 	case l.TimeoutSeconds == 0:
 		l.TimeoutSeconds = d.TimeoutSeconds
 	case math.IsNaN(l.TimeoutSeconds) || l.TimeoutSeconds < 0.001 || l.TimeoutSeconds > m.TimeoutSeconds:
-		return l, Invalid("limits.timeout_seconds", "The timeout must be from 0.001 to %g seconds.", m.TimeoutSeconds)
+		return l, Invalid("limits.timeout_seconds", "The timeout must be from 0.001 to %g seconds (maximum.timeout_seconds).", m.TimeoutSeconds)
 	}
 	whole := []struct {
 		field              string
@@ -77,7 +84,7 @@ func (s ServerLimits) resolve(l Limits) (Limits, *Problem) {
 		case *w.value == 0:
 			*w.value = w.standard
 		case *w.value < w.min || *w.value > w.max:
-			return l, Invalid(w.field, "The value must be from %d to %d bytes.", w.min, w.max)
+			return l, Invalid(w.field, "The value must be from %d to %d bytes (maximum.%s).", w.min, w.max, strings.TrimPrefix(w.field, "limits."))
 		}
 	}
 	return l, nil

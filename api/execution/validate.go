@@ -162,7 +162,7 @@ func decodeStdin(r *Request) ([]byte, *Problem) {
 
 func decodeFiles(files []File, limits ServerLimits) ([]ProgramFile, *Problem) {
 	if len(files) > limits.Files {
-		return nil, Invalid("files", "There may be %d files at most.", limits.Files)
+		return nil, Invalid("files", "There may be %d files at most (files).", limits.Files)
 	}
 	seen := map[string]bool{} // true: a file, false: a folder
 	decoded := make([]ProgramFile, 0, len(files))
@@ -184,7 +184,7 @@ func decodeFiles(files []File, limits ServerLimits) ([]ProgramFile, *Problem) {
 			return nil, Invalid(field+".encoding", "The encoding is %q or %q.", EncodingUTF8, EncodingBase64)
 		}
 		if left -= int64(len(content)); left < 0 {
-			p := NewProblem(ProblemTooLarge, "The files have more than %d bytes together.", limits.FileBytes)
+			p := NewProblem(ProblemTooLarge, "The files have more than %d bytes together (file_bytes).", limits.FileBytes)
 			p.Field = field + ".content"
 			return nil, p
 		}

@@ -29,7 +29,8 @@ func (c *Chat) forwardExecute(f *fiber.Ctx) error {
 	if err := server.RequireJSON(f); err != nil {
 		return err
 	}
-	body, err := server.Body(f)
+	limits := execution.DefaultLimits() // of execute: nothing configures its body_bytes
+	body, err := server.BodyWithin(f, limits.BodyBytes, limits.BodyTooLarge())
 	if err != nil {
 		return err
 	}

@@ -201,7 +201,11 @@ func (e *Executor) claimProblem(want pool.Claim, queue time.Duration, err error)
 	case errors.As(err, &invalid):
 		problem = invalidProblem(invalid)
 	case errors.Is(err, pool.ErrNoSandbox):
-		problem = execution.NewProblem(execution.ProblemNoSandbox, "All sandboxes for %s are in use; none became free within %g seconds.", want.Language, queue.Seconds())
+		limit := "queue_seconds"
+		if want.Event != "" {
+			limit = "event_queue_seconds"
+		}
+		problem = execution.NewProblem(execution.ProblemNoSandbox, "All sandboxes for %s are in use; none became free within %g seconds (%s).", want.Language, queue.Seconds(), limit)
 		problem.RetryAfterSeconds = 1
 	case errors.Is(err, pool.ErrOverQuota):
 		problem = execution.NewProblem(execution.ProblemOverQuota, "The cluster's quota does not allow another sandbox for now.")

@@ -29,6 +29,28 @@ func Body(c *fiber.Ctx) ([]byte, error) {
 	return x.body.whole()
 }
 
+// decodedCopies is how often what a body of BodyWithin says is there once more:
+// decoded, or as it is sent on.
+const decodedCopies = 1
+
+// BodyWithin is Body for a handler with a limit of its own, in bytes, and the
+// problem of a body beyond it. Memory is taken for what the handler decodes
+// from the body, too. The server's limit holds in any case.
+func BodyWithin(c *fiber.Ctx, limit int64, tooLarge *execution.Problem) ([]byte, error) {
+	x := exchangeOf(c)
+	if x == nil {
+		return nil, errForeign
+	}
+	if limit <= x.body.limit {
+		x.body.limit, x.body.beyond = limit, tooLarge
+	}
+	body, err := x.body.whole()
+	if err == nil && x.memory.Take(int64(decodedCopies*len(body))) != nil {
+		return nil, noMemory()
+	}
+	return body, err
+}
+
 // Encode answers c with a body that write writes, straight into the response.
 // An error before anything was sent is the handler's; after that the body is
 // cut, so that the client can tell it from a complete one. What c's response
@@ -69,6 +91,9 @@ type requestBody struct {
 	exchange *exchange
 	length   int64
 	expects  bool
+	// limit bounds the body; beyond it, it is the problem beyond.
+	limit  int64
+	beyond *execution.Problem
 
 	received int64
 	begun    bool
@@ -79,7 +104,9 @@ type requestBody struct {
 }
 
 func newRequestBody(x *exchange, r *http.Request) *requestBody {
+	limit := int64(x.server.config.BodyLimit)
 	return &requestBody{
+		limit: limit, beyond: execution.NewProblem(execution.ProblemTooLarge, "The body exceeds %d bytes.", limit),
 		ReadCloser: r.Body, exchange: x, length: r.ContentLength, expects: r.Header.Get("Expect") != "", ended: r.ContentLength == 0,
 	}
 }
@@ -89,8 +116,7 @@ func (b *requestBody) Read(p []byte) (int, error) {
 	if b.err != nil {
 		return 0, b.err
 	}
-	limit := int64(b.exchange.server.config.BodyLimit)
-	if b.length > limit {
+	if b.length > b.limit {
 		b.err = b.tooLarge()
 		return 0, b.err
 	}
@@ -101,13 +127,13 @@ func (b *requestBody) Read(p []byte) (int, error) {
 		b.begun = true
 		_ = b.exchange.conn.SetReadDeadline(time.Now().Add(b.exchange.server.config.BodyTimeout))
 	}
-	if left := limit - b.received + 1; int64(len(p)) > left {
+	if left := b.limit - b.received + 1; int64(len(p)) > left {
 		p = p[:left]
 	}
 	n, err := b.ReadCloser.Read(p)
 	b.received += int64(n)
 	switch {
-	case b.received > limit:
+	case b.received > b.limit:
 		b.err = b.tooLarge()
 		return 0, b.err
 	case errors.Is(err, io.EOF):
@@ -121,7 +147,8 @@ func (b *requestBody) Read(p []byte) (int, error) {
 }
 
 func (b *requestBody) tooLarge() error {
-	return execution.NewProblem(execution.ProblemTooLarge, "The body exceeds %d bytes.", b.exchange.server.config.BodyLimit)
+	own := *b.beyond
+	return &own
 }
 
 func (b *requestBody) explain(err error) error {
@@ -145,7 +172,7 @@ func (b *requestBody) explain(err error) error {
 
 // whole returns all of the body, for which memory is taken as it comes.
 func (b *requestBody) whole() ([]byte, error) {
-	if b.length > int64(b.exchange.server.config.BodyLimit) {
+	if b.length > b.limit {
 		return nil, b.tooLarge()
 	}
 	for !b.ended {
@@ -169,13 +196,11 @@ func (b *requestBody) grow() error {
 	if b.length > 0 {
 		size = min(size, int(b.length))
 	} else {
-		size = min(size, b.exchange.server.config.BodyLimit+1)
+		size = min(size, int(b.limit)+1)
 	}
 	if err := b.exchange.memory.Take(int64(size - cap(b.all))); err != nil {
 		b.all, b.err = nil, nil
-		p := execution.NewProblem(execution.ProblemNotReady, "There is no memory for the request's body now.")
-		p.RetryAfterSeconds = 1
-		return p
+		return noMemory()
 	}
 	grown := make([]byte, len(b.all), size)
 	copy(grown, b.all)
@@ -183,10 +208,16 @@ func (b *requestBody) grow() error {
 	return nil
 }
 
+func noMemory() *execution.Problem {
+	p := execution.NewProblem(execution.ProblemNotReady, "There is no memory for the request's body now.")
+	p.RetryAfterSeconds = 1
+	return p
+}
+
 // endsConnection reports whether the body's rest is in the way of another
 // request.
 func (b *requestBody) endsConnection() bool {
-	return !b.ended && (b.err != nil && b.length <= int64(b.exchange.server.config.BodyLimit) ||
+	return !b.ended && (b.err != nil && b.length <= b.limit ||
 		b.length < 0 || b.expects || b.length-b.received > keepRest)
 }
 

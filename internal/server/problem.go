@@ -12,8 +12,8 @@ import (
 	"github.com/preheat-dev/preheat/api/execution"
 )
 
-// statusClientGone stands in the log for a response that nobody was there to
-// read. It is nginx's code for this.
+// statusClientGone is of a response whose client has closed its connection, or
+// its own side of it: then it can still read. It is nginx's code for this.
 const statusClientGone = 499
 
 // fail makes err the response, or cuts the one that has begun.
@@ -25,8 +25,10 @@ func (x *exchange) fail(err error) {
 		x.abort = true
 		return
 	case peerGone(x.ctx, err):
-		w.WriteHeader(statusClientGone)
-		return
+		err = &execution.Problem{
+			Type: "about:blank", Title: "Client Closed Request", Status: statusClientGone,
+			Detail: "The client closed its side of the connection before the answer was there.",
+		}
 	case errors.Is(err, context.Canceled) && x.ctx.Err() != nil:
 		err = context.Cause(x.ctx)
 	}

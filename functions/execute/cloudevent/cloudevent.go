@@ -88,7 +88,7 @@ func (r *Receiver) receive(c *fiber.Ctx) error {
 		if err := server.RequireJSON(c); err != nil {
 			return err
 		}
-		body, err := server.Body(c)
+		body, err := r.api.Body(c)
 		if err != nil {
 			return err
 		}
@@ -97,12 +97,12 @@ func (r *Receiver) receive(c *fiber.Ctx) error {
 	if coding := c.Get(fiber.HeaderContentEncoding); coding != "" && !strings.EqualFold(coding, "identity") {
 		return execution.NewProblem(execution.ProblemUnsupportedMedia, "The content coding %.64q is not supported: send the body as it is.", coding)
 	}
-	body, err := server.Body(c)
+	limits := r.executor.Limits()
+	most := MaxBody(limits)
+	body, err := server.BodyWithin(c, int64(most), execution.NewProblem(execution.ProblemTooLarge,
+		"The event exceeds %d bytes; its data may have %d (body_bytes).", most, limits.BodyBytes))
 	if err != nil {
 		return err
-	}
-	if limit := MaxBody(r.executor.Limits()); len(body) > limit {
-		return execution.NewProblem(execution.ProblemTooLarge, "The event exceeds %d bytes.", limit)
 	}
 	event, problem := readEvent(c, body, structured)
 	if problem != nil {

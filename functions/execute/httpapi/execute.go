@@ -15,11 +15,17 @@ func (a *API) postExecute(c *fiber.Ctx) error {
 	if err := server.RequireJSON(c); err != nil {
 		return err
 	}
-	body, err := server.Body(c)
+	body, err := a.Body(c)
 	if err != nil {
 		return err
 	}
 	return a.Respond(c, body)
+}
+
+// Body is c's body, a Request.
+func (a *API) Body(c *fiber.Ctx) ([]byte, error) {
+	limits := a.executor.Limits()
+	return server.BodyWithin(c, limits.BodyBytes, limits.BodyTooLarge())
 }
 
 // Respond answers c, whose body holds document, a Request: with a Result or, if
@@ -43,7 +49,7 @@ func (a *API) Respond(c *fiber.Ctx, document []byte) error {
 // Decode returns the program for which a Request asks.
 func (a *API) Decode(document []byte) (*execution.Program, *execution.Problem) {
 	if limit := a.executor.Limits().BodyBytes; int64(len(document)) > limit {
-		return nil, execution.NewProblem(execution.ProblemTooLarge, "The body exceeds %d bytes.", limit)
+		return nil, a.executor.Limits().BodyTooLarge()
 	}
 	r, problem := execution.Decode(document)
 	if problem != nil {

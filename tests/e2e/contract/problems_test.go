@@ -30,7 +30,7 @@ func TestProblems(t *testing.T) {
 		"not offered":      {"POST", pathExecute, `{"language": "py", "code": "1", "pool": "javascript"}`, nil, 404, execution.ProblemNotFound, "language"},
 		"method":           {"GET", pathExecute, ``, nil, 405, execution.ProblemMethodNotAllowed, ""},
 		"other method":     {"PUT", "/v1/languages", `{}`, nil, 405, execution.ProblemMethodNotAllowed, ""},
-		"large":            {"POST", pathExecute, "{" + strings.Repeat(" ", 4<<20), nil, 413, execution.ProblemTooLarge, ""},
+		"large":            {"POST", pathExecute, "{" + strings.Repeat(" ", 24<<20), nil, 413, execution.ProblemTooLarge, ""},
 		"very large":       {"POST", pathExecute, strings.Repeat(" ", 33<<20), nil, 413, execution.ProblemTooLarge, ""},
 		"text":             {"POST", pathExecute, `{}`, []string{contentType, "text/plain"}, 415, execution.ProblemUnsupportedMedia, ""},
 		"batch":            {"POST", "/", `[]`, []string{contentType, "application/cloudevents-batch+json"}, 415, execution.ProblemUnsupportedMedia, ""},
