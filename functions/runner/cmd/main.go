@@ -30,6 +30,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/preheat-dev/preheat/functions/runner"
+	"github.com/preheat-dev/preheat/functions/runner/capacity"
 )
 
 const (
@@ -56,6 +57,7 @@ func run() error {
 	if err != nil {
 		return err
 	}
+	capacity.Environment(env, cgroupRoot)
 	warm := make(chan struct{})
 	if address := set["PROBE"]; address != "" {
 		if err := answerProbes(address, warm); err != nil {
