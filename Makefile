@@ -85,6 +85,13 @@ bench: deps build ## Measure this machine's sandboxes: build/bench/local.json
 soak: deps build ## Run 10,000 good and hostile programs and look for what they leave
 	SOAK=10000 $(GO) test -count=1 -timeout 90m -v -run TestSoak ./tests/load
 
+# HOSTILE is how many programs `make hostile` runs.
+HOSTILE ?= 2000
+
+.PHONY: hostile
+hostile: deps build ## Run 2,000 hostile programs beside a neighbour, and look for what they leave
+	HOSTILE=$(HOSTILE) $(GO) test -count=1 -timeout 90m -v -run TestHostile ./tests/load
+
 .PHONY: orders
 orders: deps build ## Run 10,000 programs that write at random, and compare the order
 	ORDERS=10000 $(GO) test -count=1 -timeout 120m -v -run TestO7RandomWrites ./tests/e2e/output

@@ -90,11 +90,11 @@ func TestSoak(t *testing.T) {
 		}
 	}
 	p := product.Start(t, "PREHEAT_POOL_SIZE=8", "PREHEAT_QUEUE_TIMEOUT=60s")
-	drive(t, p, n/10) // what is made once, such as buffers
+	drive(t, p, n/10, mixed) // what is made once, such as buffers
 	connect(t, p)
 	before := settled(t, p)
 	began := time.Now()
-	counts := drive(t, p, n)
+	counts := drive(t, p, n, mixed)
 	took := time.Since(began)
 	var after state
 	// The server keeps an idle worker for some seconds: only what stays has leaked.
@@ -124,21 +124,27 @@ type counts struct {
 	names sync.Map
 }
 
-// drive runs n programs, drawn at random from a fixed seed.
-func drive(t *testing.T, p *product.Product, n int) *counts {
+// mixed draws one of all programs, heavy ones less often.
+func mixed(rng *rand.Rand) program {
+	all := programs()
+	x := all[rng.IntN(len(all))]
+	if x.heavy() && rng.IntN(4) > 0 {
+		return all[0]
+	}
+	return x
+}
+
+// drive runs n programs, drawn by draw at random from a fixed seed.
+func drive(t *testing.T, p *product.Product, n int, draw func(*rand.Rand) program) *counts {
 	t.Helper()
 	var c counts
 	var next atomic.Int64
 	var wg sync.WaitGroup
-	all := programs()
 	for client := range clients {
 		rng := rand.New(rand.NewPCG(uint64(client), uint64(n)))
 		wg.Go(func() {
 			for next.Add(1) <= int64(n) {
-				x := all[rng.IntN(len(all))]
-				if x.heavy() && rng.IntN(4) > 0 {
-					x = all[0]
-				}
+				x := draw(rng)
 				if err := try(p, x, &c.names); err != nil {
 					c.wrong.Add(1)
 					t.Errorf("%s: %v", x.name, err)
