@@ -183,7 +183,7 @@ func (c *cache) set(obj any) {
 	e.pod = pod
 	c.offer(e)
 	if s := c.held[pod.Name]; s != nil && dead(pod) {
-		s.lost()
+		s.end(pod)
 	}
 	poolName := pod.Labels[v1alpha1.LabelPool]
 	switch {
@@ -234,7 +234,7 @@ func (c *cache) remove(obj any) {
 	delete(c.pods, pod.Name)
 	c.deliver(pod.Labels[v1alpha1.LabelPool], pod)
 	if s := c.held[pod.Name]; s != nil {
-		s.lost()
+		s.end(pod)
 	}
 	if known != nil {
 		c.announceLocked()

@@ -154,8 +154,11 @@ func (c *cache) hold(s *sandbox) {
 	defer c.mu.Unlock()
 	c.held[s.name] = s
 	// It was a candidate, or bound, so it has been here.
-	if e := c.pods[s.name]; e == nil || dead(e.pod) {
-		s.lost()
+	switch e := c.pods[s.name]; {
+	case e == nil:
+		s.end(nil)
+	case dead(e.pod):
+		s.end(e.pod)
 	}
 }
 

@@ -103,7 +103,7 @@ func (a *attempt) connect(ctx context.Context, pod *corev1.Pod, d *dialing) (*sa
 		}
 		a.running.begin(a.want.Event, a.uid, a.want.Deadline)
 	}
-	s := &sandbox{owner: a.Pool, name: pod.Name, poolName: a.pool.Name, claim: a.name, kept: a.want.Event != "", conn: d.conn, runner: d.runner}
+	s := &sandbox{owner: a.Pool, name: pod.Name, poolName: a.pool.Name, claim: a.name, kept: a.want.Event != "", conn: d.conn, runner: d.runner, ended: make(chan *corev1.Pod, 1)}
 	if pod.Spec.ActiveDeadlineSeconds == nil { // the controller sets it as it binds
 		s.lifetime = a.lifetime(a.cache.known(pod))
 	}

@@ -15,6 +15,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/preheat-dev/preheat/api/execution"
 	"github.com/preheat-dev/preheat/api/sandbox/lock"
 	"github.com/preheat-dev/preheat/functions/execute/pool"
 	"github.com/preheat-dev/preheat/functions/execute/pool/remote"
@@ -40,6 +41,8 @@ type sandbox struct {
 	lifetime time.Duration
 	conn     net.Conn
 	runner   *wire.Client // of conn
+	// ended has the Pod as it was last seen, once it has ended.
+	ended    chan *corev1.Pod
 	queued   bool
 	reported bool
 	released sync.Once
@@ -62,6 +65,7 @@ func (s *sandbox) Run(ctx context.Context, run pool.Run, sink pool.Sink) (pool.O
 		attribute.String("preheat.pool", s.poolName), attribute.String("preheat.sandbox", s.name)))
 	defer span.End()
 	defer s.limitLater(ctx)()
+	began := time.Now()
 	outcome, err := remote.Run(ctx, s.runner, run, sink)
 	s.reported = err == nil
 	var failure *wire.Failure
@@ -71,6 +75,9 @@ func (s *sandbox) Run(ctx context.Context, run pool.Run, sink pool.Sink) (pool.O
 		span.SetAttributes(attribute.String("preheat.status", string(outcome.Status)))
 		return outcome, nil
 	case errors.As(err, &failure), errors.As(err, &invalid), ctx.Err() != nil:
+	case s.outOfMemory(ctx):
+		span.SetAttributes(attribute.String("preheat.status", string(execution.StatusOutOfMemory)))
+		return killedForMemory(time.Since(began)), nil
 	default:
 		err = fmt.Errorf("%w: %w", pool.ErrSandboxLost, err)
 	}
