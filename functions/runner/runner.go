@@ -10,7 +10,6 @@
 package runner
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -210,7 +209,7 @@ func (r *Runner) execute(ctx context.Context, s *wire.Server, run wire.Run, rece
 	if err != nil {
 		return wire.Outcome{}, err
 	}
-	fenced := bytes.HasPrefix(bytes.TrimSpace(run.Code), []byte("```"))
+	habitual := habits(lang, run.Code)
 	dropInput(&run)
 	in, err := r.begin(lang, run)
 	if err != nil {
@@ -240,10 +239,7 @@ func (r *Runner) execute(ctx context.Context, s *wire.Server, run wire.Run, rece
 	outcome.Usage.CPUMS = execution.Milliseconds(max(0, cpu-in.before))
 	outcome.Usage.WallMS = execution.Milliseconds(outcome.Run)
 	outcome.Usage.MaxRSSBytes = rss
-	if fenced {
-		outcome.Notes = append(outcome.Notes, "the program begins with ```, as a code block in Markdown does: that is no part of it")
-	}
-	outcome.Notes = append(outcome.Notes, notes...)
+	outcome.Notes = append(append(outcome.Notes, habitual...), notes...)
 	outcome.Notes = append(outcome.Notes, r.sendArtifacts(s, known, run.Limits)...)
 	if note := artifact.Elsewhere(os.TempDir(), r.config.Env["HOME"]); note != "" {
 		outcome.Notes = append(outcome.Notes, note)

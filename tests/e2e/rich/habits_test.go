@@ -135,6 +135,7 @@ func TestS15NotebookHabits(t *testing.T) {
 		{"magic", "python", "%matplotlib inline\nprint(1)", "line 1, '%matplotlib inline', is a command of notebooks; programs run as plain Python, where figures come back without it"},
 		{"await", "python", "import asyncio\nawait asyncio.sleep(0)", "line 2, 'await asyncio.sleep(0)', awaits outside of a function, as only notebooks can; asyncio.run(main()) does it in a program"},
 		{"fence", "python", "```python\nprint(1)\n```", "the program begins with ```, as a code block in Markdown does: that is no part of it"},
+		{"CR LF in bash", "bash", "if true; then\r\n  echo yes\r\nfi\r\n", "the program's lines end in CR LF, as on Windows: bash takes each CR as part of its line; with LF alone it runs as it was meant"},
 		{"fence around JavaScript", "javascript", "```js\nlet x = (;\n```", "the program begins with ```, as a code block in Markdown does: that is no part of it"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
