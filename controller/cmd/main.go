@@ -50,6 +50,7 @@ import (
 	"knative.dev/pkg/signals"
 
 	"github.com/preheat-dev/preheat/controller/claim"
+	"github.com/preheat-dev/preheat/controller/health"
 	"github.com/preheat-dev/preheat/controller/index"
 	"github.com/preheat-dev/preheat/controller/record"
 	"github.com/preheat-dev/preheat/controller/template"
@@ -63,6 +64,9 @@ const (
 	// The API server protects itself by priority and fairness; this limit is
 	// for the case that the controller goes wrong.
 	clientQPS, clientBurst = 500, 1000
+	// leaseSilence is longer than any replica waits between two looks at a
+	// Lease, with Knative's default settings too.
+	leaseSilence = 3 * time.Minute
 )
 
 func main() {
@@ -81,8 +85,10 @@ func run(ctx context.Context) (err error) {
 		return err
 	}
 	cfg := injection.ParseAndGetRESTConfigOrDie()
+	loops := health.New(leaseSilence)
 	configure(cfg)
-	stop, err := serveProbes(ctx, s.ProbeAddress)
+	cfg.Wrap(loops.Wrap)
+	stop, err := serveProbes(ctx, s.ProbeAddress, loops.Check)
 	if err != nil {
 		return err
 	}

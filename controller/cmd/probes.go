@@ -9,15 +9,19 @@ import (
 	"time"
 )
 
-// serveProbes answers liveness probes until ctx ends. It returns once it
-// listens; stop waits for its end.
-func serveProbes(ctx context.Context, address string) (stop func() error, err error) {
+// serveProbes answers liveness probes until ctx ends, by 503 if alive returns an
+// error. It returns once it listens; stop waits for its end.
+func serveProbes(ctx context.Context, address string, alive func() error) (stop func() error, err error) {
 	l, err := net.Listen("tcp", address)
 	if err != nil {
 		return nil, fmt.Errorf("listen for probes: %w", err)
 	}
 	mux := http.NewServeMux()
-	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusOK) })
+	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) {
+		if err := alive(); err != nil {
+			http.Error(w, err.Error(), http.StatusServiceUnavailable)
+		}
+	})
 	server := &http.Server{
 		Handler: mux, ReadTimeout: 5 * time.Second, WriteTimeout: 5 * time.Second, MaxHeaderBytes: 8 << 10,
 		BaseContext: func(net.Listener) context.Context { return ctx },
