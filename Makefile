@@ -71,6 +71,11 @@ test: ## Set everything up and run every test
 test-fast: ui/dist/index.html ## Run the tests that need neither sandboxes nor a cluster
 	$(GO) test $$($(GO) list ./... | grep -v /tests/)
 
+.PHONY: clients
+clients: deps build ## Generate clients from the API's description and call a server with them
+	cd tests/clients && npm ci --no-audit --no-fund
+	$(GO) test -count=1 ./tests/clients
+
 .PHONY: lint
 lint: ## Check format and common mistakes
 	@test -z "$$(gofmt -l $$(git ls-files '*.go'))" || { gofmt -l $$(git ls-files '*.go'); exit 1; }
@@ -98,7 +103,7 @@ orders: deps build ## Run 10,000 programs that write at random, and compare the 
 
 .PHONY: clean
 clean: ## Remove what was built here; caches stay in $(CACHE)
-	rm -rf $(BUILD) ui/node_modules tests/browser/node_modules
+	rm -rf $(BUILD) ui/node_modules tests/browser/node_modules tests/clients/node_modules
 	find ui/dist -mindepth 1 ! -name .gitkeep -delete
 
 include config/make/*.mk

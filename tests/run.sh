@@ -6,7 +6,7 @@
 set -euo pipefail
 
 cd "$(dirname "$0")/.."
-steps=${STEPS:-"deps build lint generated unit page e2e attacks load browser bench cluster walkthrough"}
+steps=${STEPS:-"deps build lint generated unit page e2e clients attacks load browser bench cluster walkthrough"}
 logs=build/logs
 mkdir -p "$logs"
 started=$SECONDS
@@ -47,6 +47,8 @@ page() {
 
 e2e() { go test -count=1 -p 1 -timeout 20m $(go list ./tests/... | grep -E '/tests/(e2e|openapi|attacks/report)'); }
 attacks() { make attacks; }
+
+clients() { make clients; }
 
 # Once more, some of it with a server that has the race detector: a race in it
 # fails the test that stops it.
