@@ -3,6 +3,7 @@ package execution
 import (
 	"fmt"
 	"net/http"
+	"strings"
 )
 
 // Problem is a platform error as a problem document (RFC 9457). It is an
@@ -23,6 +24,52 @@ type Problem struct {
 	RetryAfterSeconds int `json:"retry_after_seconds,omitempty"`
 	// Partial is what the program had written when the platform failed.
 	Partial *Partial `json:"partial,omitempty"`
+
+	// Message, Code and APIError say it once more, where SDKs of other services
+	// look for it. Only responses have them, see WithAPIError.
+	Message  string    `json:"message,omitempty"`
+	Code     string    `json:"code,omitempty"`
+	APIError *APIError `json:"error,omitempty"`
+}
+
+// APIError is a problem in the shape of OpenAI's errors.
+type APIError struct {
+	Message string `json:"message"`
+	// Type is the kind of error by OpenAI's names.
+	Type string `json:"type"`
+	// Param is the problem's field.
+	Param *string `json:"param"`
+	// Code is the last part of the problem's type.
+	Code *string `json:"code"`
+}
+
+// WithAPIError returns a copy of p that also has the members that SDKs of other
+// services read.
+func (p *Problem) WithAPIError() *Problem {
+	own := *p
+	own.Message = p.Error()
+	own.APIError = &APIError{Message: own.Message, Type: errorType(p.Status)}
+	if p.Field != "" {
+		own.APIError.Param = &own.Field
+	}
+	if kind, ok := strings.CutPrefix(p.Type, problemURN); ok {
+		own.Code = strings.ReplaceAll(kind, "-", "_")
+		own.APIError.Code = &own.Code
+	}
+	return &own
+}
+
+// errorType is OpenAI's name for what a status stands for.
+func errorType(status int) string {
+	switch {
+	case status == http.StatusTooManyRequests:
+		return "rate_limit_error"
+	case status == http.StatusForbidden:
+		return "permission_error"
+	case status >= http.StatusInternalServerError:
+		return "server_error"
+	}
+	return "invalid_request_error"
 }
 
 // Partial is what there was of an execution that the platform could not

@@ -102,7 +102,7 @@ func (cs *conns) refuse(c net.Conn) {
 func busy(id string) []byte {
 	p := execution.NewProblem(execution.ProblemNotReady, "The server has as many connections as it may have.")
 	p.RequestID, p.RetryAfterSeconds = id, 1
-	body, err := json.Marshal(p)
+	body, err := json.Marshal(p.WithAPIError())
 	if err != nil {
 		body = nil // it is made of strings
 	}

@@ -41,7 +41,7 @@ func (x *exchange) fail(err error) {
 }
 
 func write(w http.ResponseWriter, p *execution.Problem) {
-	body, err := json.Marshal(p)
+	body, err := json.Marshal(p.WithAPIError())
 	if err != nil {
 		body = []byte(`{"type":"about:blank","title":"Internal error","status":500}`)
 	}

@@ -48,6 +48,9 @@ func TestProblems(t *testing.T) {
 				if err := json.Unmarshal(body, &p); err != nil {
 					t.Fatal(err)
 				}
+				if p.APIError == nil || p.APIError.Message != p.Error() || p.Message != p.Error() {
+					t.Errorf("not where SDKs look: %s", body)
+				}
 				if p.Field != test.field || test.kind != "" && !p.IsKind(test.kind) {
 					t.Errorf("%s", body)
 				}
