@@ -4,7 +4,7 @@ SHELL      := /bin/bash
 GO         ?= go
 BUILD      := build
 CACHE      := $(shell if [ "$$(id -u)" = 0 ]; then echo /var/cache/preheat; else echo "$${XDG_CACHE_HOME:-$$HOME/.cache}/preheat"; fi)
-GO_SOURCES  = $(shell git ls-files -co --exclude-standard '*.go' go.mod go.sum 'api/execution/*.yaml')
+GO_SOURCES  = $(shell git ls-files -co --exclude-standard '*.go' go.mod go.sum 'api/execution/*.yaml' 'api/execution/*.json')
 UI_SOURCES  = $(shell git ls-files -co --exclude-standard ui ':!ui/dist' ':!ui/*.go')
 HARNESS     = $(shell git ls-files -co --exclude-standard functions/runner/harness)
 

@@ -123,13 +123,13 @@ func TestRoutesAreOperations(t *testing.T) {
 
 func TestReads(t *testing.T) {
 	for _, path := range []string{
-		"/", "/v1/languages", "/v1/limits", "/v1/pools", "/v1/services", "/v1/models", "/v1/chat/status", "/openapi.yaml", "/asyncapi.yaml", "/healthz", "/readyz", "/metrics",
+		"/", "/v1/languages", "/v1/limits", "/v1/pools", "/v1/services", "/v1/models", "/v1/chat/status", "/openapi.yaml", "/openapi.json", "/asyncapi.yaml", "/healthz", "/readyz", "/metrics",
 	} {
 		res, body := do(t, shared, http.MethodGet, path, nil)
 		if res.StatusCode != http.StatusOK || len(body) == 0 {
 			t.Errorf("%s: status %d, %d bytes", path, res.StatusCode, len(body))
 		}
-		if want := map[string][]byte{"/openapi.yaml": execution.OpenAPI(), "/asyncapi.yaml": execution.AsyncAPI()}[path]; want != nil && !bytes.Equal(body, want) {
+		if want := map[string][]byte{"/openapi.yaml": execution.OpenAPI(), "/openapi.json": execution.ToolsAPI(), "/asyncapi.yaml": execution.AsyncAPI()}[path]; want != nil && !bytes.Equal(body, want) {
 			t.Errorf("%s: another document is served", path)
 		}
 		if res, _ := do(t, shared, http.MethodHead, path, nil); res.StatusCode != http.StatusOK {
