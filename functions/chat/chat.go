@@ -1,9 +1,11 @@
 // Package chat is the function that people and agents talk to. It answers
 //
-//	POST /v1/chat/completions, GET /v1/models
+//	POST /v1/chat/completions, GET /v1/models, GET /v1/models/{id}
 //	    in OpenAI's shape, from a language model behind it; bytes pass
 //	    through, errors keep their status and are never sent as text of
 //	    the assistant
+//	/v1/*
+//	    where nothing else answers, from that model server, if there is one
 //	GET /v1/chat/status
 //	    which model that is
 //	POST /v1/sandbox/execute
@@ -121,6 +123,7 @@ func (c *Chat) Register(r fiber.Router) {
 	}
 	r.Post("/v1/chat/completions", c.completions)
 	r.Get("/v1/models", c.models)
+	r.Get("/v1/models/*", c.modelByID)
 	r.Get("/v1/chat/status", c.status)
 	r.Get("/v1/services", c.listServices)
 	r.Post("/v1/sandbox/execute", c.forwardExecute)
@@ -130,6 +133,7 @@ func (c *Chat) Register(r fiber.Router) {
 		}
 	}
 	c.page.Register(r)
+	r.Use("/v1", c.passThrough)
 }
 
 // Run looks for model servers until ctx ends.

@@ -45,23 +45,13 @@ func (c *Chat) completions(f *fiber.Ctx) error {
 	})
 }
 
-// models answers GET /v1/models.
-func (c *Chat) models(f *fiber.Ctx) error {
-	if e := c.instance.Loop(f); e != nil {
-		return e.Send(f)
-	}
-	t := c.target.Load()
-	if t == nil {
-		return c.demoModels(f)
-	}
-	return c.forward(f, t, modelRequest{method: http.MethodGet, path: "models"})
-}
-
 // modelRequest is a request for a model server.
 type modelRequest struct {
 	method, path string
-	body         []byte
-	stream       bool
+	// query is what stands behind the path's question mark.
+	query  string
+	body   []byte
+	stream bool
 }
 
 // forward sends r to t and answers f with what comes back.
@@ -96,11 +86,11 @@ func (c *Chat) forward(f *fiber.Ctx, t *target, r modelRequest) error {
 
 // ask sends r, and returns the response once its header is there.
 func (c *Chat) ask(ctx context.Context, f *fiber.Ctx, t *target, r modelRequest) (*http.Response, error) {
-	req, err := http.NewRequestWithContext(ctx, r.method, t.url(r.path), bytes.NewReader(r.body))
+	req, err := http.NewRequestWithContext(ctx, r.method, t.url(r.path, r.query), bytes.NewReader(r.body))
 	if err != nil {
 		return nil, err
 	}
-	relay.SetHeaders(f, req, append(relay.OpenAIHeaders(), fiber.HeaderContentType, fiber.HeaderAccept)...)
+	relay.SetHeaders(f, req, append(relay.OpenAIHeaders(), fiber.HeaderContentType, fiber.HeaderContentEncoding, fiber.HeaderAccept)...)
 	relay.SetTraceHeaders(f, req)
 	c.instance.SetVia(f, req)
 	c.authorize(req, f.Get(fiber.HeaderAuthorization))

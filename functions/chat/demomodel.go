@@ -61,9 +61,8 @@ type (
 	}
 )
 
-func (c *Chat) demoModels(f *fiber.Ctx) error {
-	return f.JSON(modelList{Object: "list", Demo: true, Data: []model{{ID: demo.Model, Object: "model", OwnedBy: ownedBy, Demo: true}}})
-}
+// demoModel is the one model that there is without a model server.
+var demoModel = model{ID: demo.Model, Object: "model", OwnedBy: ownedBy, Demo: true}
 
 func (c *Chat) demoCompletion(f *fiber.Ctx, req *completion) error {
 	messages, withUsage, err := parseConversation(req.body)

@@ -65,7 +65,7 @@ func (c *Chat) forwardExecute(f *fiber.Ctx) error {
 		return unexpected("it did not answer with a completed event")
 	}
 	f.Set(fiber.HeaderCacheControl, "no-store")
-	if err := relay.Body(f, w, res, fiber.MIMEApplicationJSON); err != nil {
+	if err := relay.Body(f, w, res, fiber.MIMEApplicationJSON, relay.Silence); err != nil {
 		return c.notExecuted(f, err)
 	}
 	return nil

@@ -38,7 +38,13 @@ type target struct {
 	source string
 }
 
-func (t *target) url(path string) string { return t.base.JoinPath(path).String() }
+func (t *target) url(path, query string) string {
+	u := t.base.JoinPath(path)
+	if query != "" {
+		u.RawQuery = query
+	}
+	return u.String()
+}
 
 // LocalServers are the usual addresses of Ollama, llama.cpp and vLLM on this
 // machine.

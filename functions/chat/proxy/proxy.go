@@ -8,8 +8,6 @@ import (
 	"errors"
 	"mime"
 	"net/http"
-	"net/url"
-	"path"
 	"strings"
 	"time"
 
@@ -56,7 +54,7 @@ func (p *Proxy) serve(f *fiber.Ctx) error {
 	if e := p.config.Instance.Loop(f); e != nil {
 		return e.Send(f)
 	}
-	if !isAPI(f.Path()) {
+	if !relay.IsAPI(f.Path()) {
 		return execution.NewProblem(execution.ProblemNotFound, "There is nothing at this path.")
 	}
 	chat := strings.HasPrefix(f.Path(), "/v1/chat/completions")
@@ -106,17 +104,10 @@ func (p *Proxy) serve(f *fiber.Ctx) error {
 		}
 	}
 	f.Status(res.StatusCode)
-	if err := relay.Body(f, w, res, res.Header.Get(fiber.HeaderContentType)); err != nil {
+	if err := relay.Body(f, w, res, res.Header.Get(fiber.HeaderContentType), relay.Silence); err != nil {
 		return unanswered(f, chat, err)
 	}
 	return nil
-}
-
-// isAPI reports whether whoever resolves path comes to the interface below /v1:
-// it has no dot segments and no second way to write them or a slash.
-func isAPI(p string) bool {
-	plain, err := url.PathUnescape(p)
-	return err == nil && plain == p && path.Clean(p) == strings.TrimSuffix(p, "/") && strings.HasPrefix(p, "/v1/") && !strings.Contains(p, "\\")
 }
 
 // send sends f's request on, and returns the response once its header is

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"io"
 	"net/http"
+	"time"
 
 	"github.com/gofiber/fiber/v2"
 
@@ -11,11 +12,12 @@ import (
 	"github.com/preheat-dev/preheat/internal/server"
 )
 
-// Body sends a body on while it comes. Whoever made it has bounded it;
-// the largest legal result is far more than should be in memory here.
-func Body(f *fiber.Ctx, w *Watchdog, res *http.Response, media string) error {
+// Body sends a body on while it comes, whose pieces must come within idle.
+// Whoever made it has bounded it; the largest legal result is far more than
+// should be in memory here.
+func Body(f *fiber.Ctx, w *Watchdog, res *http.Response, media string, idle time.Duration) error {
 	return server.Encode(f, media, func(to io.Writer) error {
-		if _, err := io.Copy(to, w.reader(res.Body, Silence)); err != nil {
+		if _, err := io.Copy(to, w.reader(res.Body, idle)); err != nil {
 			return w.Explain(err)
 		}
 		return nil
