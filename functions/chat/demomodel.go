@@ -3,6 +3,7 @@ package chat
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
 	"strings"
@@ -35,12 +36,31 @@ type (
 	choice struct {
 		Index        int      `json:"index"`
 		Message      *message `json:"message,omitempty"`
-		Delta        *message `json:"delta,omitempty"`
+		Delta        *delta   `json:"delta,omitempty"`
+		Logprobs     any      `json:"logprobs"`
 		FinishReason *string  `json:"finish_reason"`
 	}
 	message struct {
-		Role    string `json:"role,omitempty"`
-		Content string `json:"content,omitempty"`
+		Role      string     `json:"role"`
+		Content   *string    `json:"content"`
+		Refusal   *string    `json:"refusal"`
+		ToolCalls []toolCall `json:"tool_calls,omitempty"`
+	}
+	delta struct {
+		Role      string     `json:"role,omitempty"`
+		Content   string     `json:"content,omitempty"`
+		ToolCalls []toolCall `json:"tool_calls,omitempty"`
+	}
+	toolCall struct {
+		// Index is only in streams.
+		Index    *int         `json:"index,omitempty"`
+		ID       string       `json:"id"`
+		Type     string       `json:"type"`
+		Function functionCall `json:"function"`
+	}
+	functionCall struct {
+		Name      string `json:"name"`
+		Arguments string `json:"arguments"`
 	}
 	usage struct {
 		PromptTokens     int `json:"prompt_tokens"`
@@ -65,29 +85,38 @@ type (
 var demoModel = model{ID: demo.Model, Object: "model", OwnedBy: ownedBy, Demo: true}
 
 func (c *Chat) demoCompletion(f *fiber.Ctx, req *completion) error {
-	messages, withUsage, err := parseConversation(req.body)
+	asked, err := parseDemoRequest(req.body)
 	if err != nil {
-		return openai.InvalidRequest("invalid_request", err.Error()).Send(f)
+		refusal := openai.InvalidRequest("invalid_request", err.Error())
+		if field := new(fieldError); errors.As(err, &field) {
+			refusal.Param = &field.field
+		}
+		return refusal.Send(f)
 	}
 	if req.model != "" && req.model != demo.Model {
 		return openai.NewError(http.StatusNotFound, openai.TypeInvalidRequest, "model_not_found", fmt.Sprintf(
 			"There is no model %.100q: no language model is connected, only %s answers. Set PREHEAT_LLM_URL to connect one.", req.model, demo.Model)).Send(f)
 	}
 	seen := c.metrics.Begin(sourceDemo)
-	text := demo.Reply(messages)
-	base := chunk{ID: "chatcmpl-" + server.RequestID(f), Created: time.Now().Unix(), Model: demo.Model}
-	u := count(messages, text)
-	stop := "stop"
+	answer := demo.Complete(asked.Request)
+	id := server.RequestID(f)
+	base := chunk{ID: "chatcmpl-" + id, Created: time.Now().Unix(), Model: demo.Model}
+	u := count(asked, &answer)
 	if !req.stream {
 		defer seen.End(relay.OutcomeOf(http.StatusOK))
 		seen.FirstByte()
 		base.Object, base.Usage = "chat.completion", u
-		base.Choices = []choice{{Message: &message{Role: "assistant", Content: text}, FinishReason: &stop}}
+		for i := range asked.choices {
+			base.Choices = append(base.Choices, choice{Index: i, Message: messageOf(&answer, callID(id, i)), FinishReason: &answer.Finish})
+		}
 		return f.JSON(base)
 	}
 	base.Object = "chat.completion.chunk"
-	chunks := chunksOf(base, text, stop)
-	if withUsage {
+	var chunks []chunk
+	for i := range asked.choices {
+		chunks = append(chunks, chunksOf(base, i, &answer, callID(id, i))...)
+	}
+	if asked.usage {
 		last := base
 		last.Choices, last.Usage = []choice{}, u
 		chunks = append(chunks, last)
@@ -102,17 +131,32 @@ func (c *Chat) demoCompletion(f *fiber.Ctx, req *completion) error {
 	})
 }
 
-func chunksOf(base chunk, text, stop string) []chunk {
-	one := func(delta message, finish *string) chunk {
+func callID(request string, choice int) string { return fmt.Sprintf("call_%s_%d", request, choice) }
+
+func messageOf(answer *demo.Completion, id string) *message {
+	if answer.Call == nil {
+		return &message{Role: "assistant", Content: &answer.Text}
+	}
+	return &message{Role: "assistant", ToolCalls: []toolCall{{ID: id, Type: "function", Function: functionCall(*answer.Call)}}}
+}
+
+// chunksOf are the pieces of one choice.
+func chunksOf(base chunk, index int, answer *demo.Completion, id string) []chunk {
+	one := func(d delta, finish *string) chunk {
 		c := base
-		c.Choices = []choice{{Delta: &delta, FinishReason: finish}}
+		c.Choices = []choice{{Index: index, Delta: &d, FinishReason: finish}}
 		return c
 	}
-	chunks := []chunk{one(message{Role: "assistant"}, nil)}
-	for _, piece := range demo.Pieces(text) {
-		chunks = append(chunks, one(message{Content: piece}, nil))
+	chunks := []chunk{one(delta{Role: "assistant"}, nil)}
+	if answer.Call != nil {
+		first := 0
+		call := toolCall{Index: &first, ID: id, Type: "function", Function: functionCall(*answer.Call)}
+		chunks = append(chunks, one(delta{ToolCalls: []toolCall{call}}, nil))
 	}
-	return append(chunks, one(message{}, &stop))
+	for _, piece := range demo.Pieces(answer.Text) {
+		chunks = append(chunks, one(delta{Content: piece}, nil))
+	}
+	return append(chunks, one(delta{}, &answer.Finish))
 }
 
 func streamChunks(ctx context.Context, events *server.SSE, chunks []chunk, seen *relay.Observation) error {
@@ -138,9 +182,13 @@ func streamChunks(ctx context.Context, events *server.SSE, chunks []chunk, seen 
 }
 
 // count gives words for tokens, which the demo model does not have.
-func count(messages []demo.Message, text string) *usage {
-	u := &usage{CompletionTokens: len(demo.Pieces(text))}
-	for _, m := range messages {
+func count(asked *demoRequest, answer *demo.Completion) *usage {
+	words := len(demo.Pieces(answer.Text))
+	if answer.Call != nil {
+		words = len(demo.Pieces(answer.Call.Arguments))
+	}
+	u := &usage{CompletionTokens: asked.choices * words}
+	for _, m := range asked.Messages {
 		u.PromptTokens += len(strings.Fields(m.Text))
 	}
 	u.TotalTokens = u.PromptTokens + u.CompletionTokens

@@ -7,8 +7,6 @@ import (
 	"fmt"
 
 	"github.com/go-json-experiment/json/jsontext"
-
-	"github.com/preheat-dev/preheat/functions/chat/demo"
 )
 
 // completion is what chat itself needs to know of a request to
@@ -109,53 +107,4 @@ func syntax(err error) error {
 		return fmt.Errorf("the body is not JSON: %v at byte %d", s.Err, s.ByteOffset)
 	}
 	return fmt.Errorf("the body is not JSON: %w", err)
-}
-
-// conversation is what the demo model reads of a request.
-type conversation struct {
-	Messages []struct {
-		Role    string          `json:"role"`
-		Content json.RawMessage `json:"content"`
-	} `json:"messages"`
-	StreamOptions struct {
-		IncludeUsage bool `json:"include_usage"`
-	} `json:"stream_options"`
-}
-
-func parseConversation(body []byte) (messages []demo.Message, usage bool, err error) {
-	var c conversation
-	if err := json.Unmarshal(body, &c); err != nil {
-		return nil, false, errors.New("messages or stream_options are not of the expected form")
-	}
-	if len(c.Messages) == 0 {
-		return nil, false, errors.New("messages must not be empty")
-	}
-	for i, m := range c.Messages {
-		text, err := contentText(m.Content)
-		if err != nil {
-			return nil, false, fmt.Errorf("messages[%d].content: %w", i, err)
-		}
-		messages = append(messages, demo.Message{Role: m.Role, Text: text})
-	}
-	return messages, c.StreamOptions.IncludeUsage, nil
-}
-
-// contentText returns the text of a content, which is a string or a list of
-// parts.
-func contentText(raw json.RawMessage) (string, error) {
-	var text string
-	if len(raw) == 0 || json.Unmarshal(raw, &text) == nil {
-		return text, nil
-	}
-	var parts []struct {
-		Type string `json:"type"`
-		Text string `json:"text"`
-	}
-	if json.Unmarshal(raw, &parts) != nil {
-		return "", errors.New("neither a string nor a list of parts")
-	}
-	for _, p := range parts {
-		text += p.Text + " "
-	}
-	return text, nil
 }
