@@ -19,6 +19,15 @@ const (
 	DeliveryDirect = "direct"
 )
 
+const (
+	// HeaderIdempotencyKey is what a client calls a request that it may send
+	// again: its program runs once.
+	HeaderIdempotencyKey = "Idempotency-Key"
+	// HeaderLastEventID is of a client that lost its stream and asks for the
+	// rest, which is not kept.
+	HeaderLastEventID = "Last-Event-ID"
+)
+
 // Media types of the HTTP binding.
 const (
 	MediaJSON       = "application/json"

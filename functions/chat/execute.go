@@ -40,6 +40,9 @@ func (c *Chat) forwardExecute(f *fiber.Ctx) error {
 		return problem
 	}
 	stream := server.WantsEvents(f)
+	if stream && server.Resumes(f) {
+		return server.NothingToResume(f)
+	}
 	w := relay.NewWatchdog(server.Context(f))
 	res, err := c.deadline.Await(w, func() (*http.Response, error) { return c.request(w.Context(), f, body, stream) })
 	if err != nil {
@@ -86,6 +89,7 @@ func (c *Chat) request(ctx context.Context, f *fiber.Ctx, body []byte, stream bo
 		return nil, fmt.Errorf("encode the event: %w", err)
 	}
 	relay.SetTraceHeaders(f, req)
+	relay.SetHeaders(f, req, execution.HeaderIdempotencyKey)
 	req.Header.Set(execution.HeaderDelivery, execution.DeliveryDirect)
 	if stream {
 		req.Header.Set(fiber.HeaderAccept, execution.MediaSSE)

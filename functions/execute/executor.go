@@ -69,6 +69,9 @@ type Event struct {
 	Key string
 	// AnswerBytes bounds its answer, if not 0: no more than that is captured.
 	AnswerBytes int64
+	// Direct says that a client waits for the answer, as for that of a request:
+	// no longer than a request it then waits for a sandbox.
+	Direct bool
 }
 
 // ExecuteEvent is Execute for an event that may be delivered again. The error
@@ -76,8 +79,12 @@ type Event struct {
 // not run twice: where the memory for its result is used up while it runs, it
 // goes on, and the result says what it lacks.
 func (e *Executor) ExecuteEvent(ctx context.Context, id string, event Event, p *execution.Program) (*execution.Result, error) {
+	queue := e.limits.EventQueueSeconds
+	if event.Direct {
+		queue = e.limits.QueueSeconds
+	}
 	return e.measure(ctx, request{
-		id: id, event: event.Key, program: p, queue: seconds(e.limits.EventQueueSeconds), capture: event.AnswerBytes, lossy: true,
+		id: id, event: event.Key, program: p, queue: seconds(queue), capture: event.AnswerBytes, lossy: true,
 	}, nil)
 }
 

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"strconv"
 	"sync"
 	"time"
 
@@ -63,13 +64,28 @@ type SSE struct {
 	ping []byte
 	buf  bytes.Buffer
 	last time.Time
+	// number is the id of the last numbered event.
+	number int
 }
 
 // Send sends one event with data as JSON, on one line.
-func (s *SSE) Send(event string, data any) error {
+func (s *SSE) Send(event string, data any) error { return s.send("", event, data) }
+
+// SendNumbered is Send for an event with an id, the next number. A client that
+// loses a stream of such events says so when it comes again.
+func (s *SSE) SendNumbered(event string, data any) error {
+	s.mu.Lock()
+	s.number++
+	id := "id: " + strconv.Itoa(s.number) + "\n"
+	s.mu.Unlock()
+	return s.send(id, event, data)
+}
+
+func (s *SSE) send(id, event string, data any) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.buf.Reset()
+	s.buf.WriteString(id)
 	s.buf.WriteString("event: ")
 	s.buf.WriteString(event)
 	s.buf.WriteString("\ndata: ")
@@ -133,4 +149,15 @@ func (s *SSE) keepAlive(interval time.Duration, stop <-chan struct{}) {
 		}
 		timer.Reset(interval)
 	}
+}
+
+// Resumes reports whether c's client lost a stream and asks for its rest.
+func Resumes(c *fiber.Ctx) bool { return c.Get(execution.HeaderLastEventID) != "" }
+
+// NothingToResume answers c so that its client, an EventSource by its habits,
+// does not come again.
+func NothingToResume(c *fiber.Ctx) error {
+	c.Response().Header.SetNoDefaultContentType(true)
+	c.Status(fiber.StatusNoContent)
+	return nil
 }

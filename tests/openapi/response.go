@@ -138,7 +138,7 @@ func ParseEvents(body []byte) ([]Event, error) {
 				e.Name = value
 			case "data":
 				data = append(data, value)
-			case "": // a comment
+			case "", "id": // a comment, or what no data depends on
 			default:
 				return nil, fmt.Errorf("the line %.500q", line)
 			}

@@ -119,7 +119,8 @@ func (p *Proxy) send(ctx context.Context, f *fiber.Ctx, body []byte) (*http.Resp
 		return nil, err
 	}
 	relay.SetHeaders(f, req, append(relay.OpenAIHeaders(),
-		fiber.HeaderContentType, fiber.HeaderContentEncoding, fiber.HeaderAccept, fiber.HeaderAuthorization)...)
+		fiber.HeaderContentType, fiber.HeaderContentEncoding, fiber.HeaderAccept, fiber.HeaderAuthorization,
+		execution.HeaderIdempotencyKey, execution.HeaderLastEventID)...)
 	p.config.Instance.SetVia(f, req)
 	relay.SetTraceHeaders(f, req)
 	return p.config.Client.Do(req)

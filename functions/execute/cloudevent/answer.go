@@ -31,6 +31,11 @@ type request struct {
 	program *execution.Program
 	// id is of the HTTP request that delivered it.
 	id string
+	// key identifies it among all deliveries.
+	key eventKey
+	// fingerprint is of a request with a key of the client's own, and empty for
+	// events: its client gets the answer whole and waits as requests do.
+	fingerprint string
 }
 
 // answer is a completed event without what it has of the event that it answers:
@@ -42,6 +47,9 @@ type answer struct {
 	// sent.
 	data   []byte
 	result *execution.Result
+	// fingerprint is of the request that it answers, if that had a key of its
+	// client's own.
+	fingerprint string
 }
 
 // write writes the result's document.
@@ -71,7 +79,7 @@ func (a *answer) withData(r *execution.Result) (*answer, error) {
 // answerDirect runs the program of an event whose client waits for the answer,
 // whole and once: no other delivery gets it, so that it need not be kept.
 func (r *Receiver) answerDirect(ctx context.Context, x *request) (a *answer, err error) {
-	delivered, err := r.deliveries.once(ctx, keyOf(x.event), func() (*answer, bool, error) {
+	delivered, err := r.deliveries.once(ctx, x.key, "", func() (*answer, bool, error) {
 		result, err := r.executor.Execute(ctx, x.id, x.program, nil)
 		begun := result.SandboxName != ""
 		if result, err = httpapi.Finalize(ctx, result, err); err != nil {
@@ -93,7 +101,7 @@ func (r *Receiver) answerDirect(ctx context.Context, x *request) (a *answer, err
 func (r *Receiver) answerOnce(ctx context.Context, x *request) (a *answer, begun bool, err error) {
 	key := ""
 	if r.record != nil {
-		key = keyOf(x.event).String()
+		key = x.key.String()
 	}
 	for {
 		a, begun, err = r.answerEvent(ctx, x, key)
@@ -101,6 +109,9 @@ func (r *Receiver) answerOnce(ctx context.Context, x *request) (a *answer, begun
 			return a, begun, err
 		}
 		a, err = r.awaitAnswer(ctx, key)
+		if a != nil && a.fingerprint != x.fingerprint {
+			return nil, false, otherRequest()
+		}
 		if a != nil || err != nil {
 			return a, false, err
 		}
@@ -109,13 +120,17 @@ func (r *Receiver) answerOnce(ctx context.Context, x *request) (a *answer, begun
 
 // answerEvent runs an event's program and records what came of it.
 func (r *Receiver) answerEvent(ctx context.Context, x *request, key string) (a *answer, begun bool, err error) {
-	result, err := r.executor.ExecuteEvent(ctx, x.id, execute.Event{Key: key, AnswerBytes: int64(r.eventBytes)}, x.program)
+	limit := r.eventBytes
+	if x.fingerprint != "" {
+		limit = 0
+	}
+	result, err := r.executor.ExecuteEvent(ctx, x.id, execute.Event{Key: key, AnswerBytes: int64(limit), Direct: x.fingerprint != ""}, x.program)
 	if errors.Is(err, execute.ErrDelivered) {
 		return nil, false, err
 	}
 	begun = result.SandboxName != ""
 	if result, err = httpapi.Finalize(ctx, result, err); err == nil {
-		a, result, err = r.bounded(ctx, x.event, newAnswer(result), result, r.eventBytes)
+		a, result, err = r.bounded(ctx, x.event, newAnswer(result), result, limit)
 	}
 	switch {
 	case err == nil:

@@ -3,7 +3,10 @@
 // with a completed event, or with a stream where one was asked for. An event
 // that is delivered again does not run its program again.
 //
-//	POST /   an event, or a request as plain JSON
+//	POST /                     an event, or a request as plain JSON
+//	POST /v1/sandbox/execute   a request
+//
+// A request with an Idempotency-Key is not run again either.
 package cloudevent
 
 import (
@@ -66,6 +69,20 @@ func New(o Options) *Receiver {
 // Register adds the route that takes events.
 func (r *Receiver) Register(to fiber.Router) { to.Post("/", r.receive) }
 
+// RegisterExecute adds the route that takes requests.
+func (r *Receiver) RegisterExecute(to fiber.Router) {
+	to.Post("/v1/sandbox/execute", func(c *fiber.Ctx) error {
+		if err := server.RequireJSON(c); err != nil {
+			return err
+		}
+		body, err := r.api.Body(c)
+		if err != nil {
+			return err
+		}
+		return r.respond(c, body)
+	})
+}
+
 // MaxBody is the largest body that the route takes, in bytes: an event whose
 // data is a request, in base64 and with its attributes. What a request itself
 // may have is checked once it is decoded.
@@ -92,7 +109,7 @@ func (r *Receiver) receive(c *fiber.Ctx) error {
 		if err != nil {
 			return err
 		}
-		return r.api.Respond(c, unquoted(body))
+		return r.respond(c, unquoted(body))
 	}
 	if coding := c.Get(fiber.HeaderContentEncoding); coding != "" && !strings.EqualFold(coding, "identity") {
 		return execution.NewProblem(execution.ProblemUnsupportedMedia, "The content coding %.64q is not supported: send the body as it is.", coding)
@@ -122,15 +139,22 @@ func (r *Receiver) receive(c *fiber.Ctx) error {
 		return refusal(problem, direct)
 	}
 	ctx, id := traced(server.Context(c), event), server.RequestID(c)
+	key, problem := idempotencyKey(c)
+	if problem != nil {
+		return problem
+	}
 	if server.WantsEvents(c) {
 		return r.api.Stream(ctx, c, p, func(result *execution.Result) { r.auditStream(ctx, event, result) })
 	}
-	x := &request{event: event, program: p, id: id}
+	x := &request{event: event, program: p, id: id, key: keyOf(event)}
 	var a *answer
-	if direct {
+	switch {
+	case key != "":
+		a, err = r.answerIdempotent(ctx, x, key)
+	case direct:
 		a, err = r.answerDirect(ctx, x)
-	} else {
-		a, err = r.deliveries.once(ctx, keyOf(event), func() (*answer, bool, error) { return r.answerOnce(ctx, x) })
+	default:
+		a, err = r.deliveries.once(ctx, x.key, "", func() (*answer, bool, error) { return r.answerOnce(ctx, x) })
 	}
 	if err != nil {
 		return refusal(err, direct)

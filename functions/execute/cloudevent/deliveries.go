@@ -51,6 +51,9 @@ type deliveries struct {
 
 type delivery struct {
 	key eventKey
+	// request is the fingerprint of what is to be run, where the key says
+	// nothing of it.
+	request string
 	// done is closed when the first delivery has ended.
 	done chan struct{}
 	// answer is nil while the delivery runs, and if it failed. begun says that
@@ -64,14 +67,18 @@ func newDeliveries() *deliveries { return &deliveries{known: map[eventKey]*deliv
 
 // once returns the answer to an event: what run returns if this is the first
 // delivery, else what the first one returned, for which it waits. run says
-// whether the program has begun, too.
-func (d *deliveries) once(ctx context.Context, key eventKey, run func() (*answer, bool, error)) (*answer, error) {
+// whether the program has begun, too. A delivery whose request is another one is
+// refused.
+func (d *deliveries) once(ctx context.Context, key eventKey, request string, run func() (*answer, bool, error)) (*answer, error) {
 	for {
-		x, first := d.begin(key)
+		x, first := d.begin(key, request)
 		if first {
 			answer, begun, err := run()
 			d.end(x, answer, begun)
 			return answer, err
+		}
+		if x.request != request {
+			return nil, otherRequest()
 		}
 		select {
 		case <-x.done:
@@ -87,14 +94,14 @@ func (d *deliveries) once(ctx context.Context, key eventKey, run func() (*answer
 	}
 }
 
-func (d *deliveries) begin(key eventKey) (x *delivery, first bool) {
+func (d *deliveries) begin(key eventKey, request string) (x *delivery, first bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.forget(time.Now())
 	if x := d.known[key]; x != nil {
 		return x, false
 	}
-	x = &delivery{key: key, done: make(chan struct{})}
+	x = &delivery{key: key, request: request, done: make(chan struct{})}
 	d.known[key] = x
 	return x, true
 }
@@ -108,6 +115,9 @@ func (d *deliveries) end(x *delivery, answer *answer, begun bool) {
 		return
 	}
 	x.answer, x.begun, x.at = answer, begun, time.Now()
+	if x.size() > rememberBytes {
+		x.answer = nil // no other delivery gets it, and none runs again
+	}
 	d.answered = append(d.answered, x)
 	d.bytes += x.size()
 	d.forget(x.at)

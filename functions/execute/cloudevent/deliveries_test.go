@@ -38,7 +38,7 @@ func TestI10OneRunPerEvent(t *testing.T) {
 			for range rounds {
 				i := rng.IntN(events)
 				fails := rng.IntN(3) == 0
-				answer, err := d.once(context.Background(), key(fmt.Sprint(i)), func() (*answer, bool, error) {
+				answer, err := d.once(context.Background(), key(fmt.Sprint(i)), "", func() (*answer, bool, error) {
 					if running[i].Add(1) > 1 {
 						t.Errorf("event %d runs twice at once", i)
 					}
@@ -68,7 +68,7 @@ func TestADeliveryThatGivesUpDoesNotWait(t *testing.T) {
 	begun := make(chan struct{})
 	var wg sync.WaitGroup
 	wg.Go(func() {
-		_, _ = d.once(context.Background(), key("1"), func() (*answer, bool, error) {
+		_, _ = d.once(context.Background(), key("1"), "", func() (*answer, bool, error) {
 			close(begun)
 			<-hold
 			return answerOf("x"), true, nil
@@ -78,7 +78,7 @@ func TestADeliveryThatGivesUpDoesNotWait(t *testing.T) {
 	gone := errors.New("gone")
 	ctx, cancel := context.WithCancelCause(context.Background())
 	cancel(gone)
-	if _, err := d.once(ctx, key("1"), nil); !errors.Is(err, gone) {
+	if _, err := d.once(ctx, key("1"), "", nil); !errors.Is(err, gone) {
 		t.Errorf("error %v", err)
 	}
 	close(hold)
@@ -89,7 +89,7 @@ func TestWhatIsRememberedIsBounded(t *testing.T) {
 	d := newDeliveries()
 	runs := 0
 	deliver := func(id string) {
-		_, err := d.once(context.Background(), key(id), func() (*answer, bool, error) {
+		_, err := d.once(context.Background(), key(id), "", func() (*answer, bool, error) {
 			runs++
 			return answerOf(strings.Repeat("x", rememberBytes/4-16<<10)), true, nil
 		})
@@ -119,11 +119,11 @@ func TestI10InterruptedDelivery(t *testing.T) {
 	d := newDeliveries()
 	lost := errors.New("the sandbox was lost")
 	fail := func() (*answer, bool, error) { return nil, true, lost }
-	if _, err := d.once(t.Context(), key("1"), fail); !errors.Is(err, lost) {
+	if _, err := d.once(t.Context(), key("1"), "", fail); !errors.Is(err, lost) {
 		t.Errorf("the first delivery: %v", err)
 	}
 	var p *execution.Problem
-	if _, err := d.once(t.Context(), key("1"), nil); !errors.As(err, &p) || !p.IsKind(execution.ProblemInterrupted) || p.Status != http.StatusGone {
+	if _, err := d.once(t.Context(), key("1"), "", nil); !errors.As(err, &p) || !p.IsKind(execution.ProblemInterrupted) || p.Status != http.StatusGone {
 		t.Errorf("the second delivery: %v", err)
 	}
 }
@@ -133,9 +133,46 @@ func TestFailedDeliveriesAreBounded(t *testing.T) {
 	d := newDeliveries()
 	const n = rememberBytes/deliverySize + 100
 	for i := range n {
-		_, _ = d.once(t.Context(), key(fmt.Sprint(i)), func() (*answer, bool, error) { return nil, true, errors.New("lost") })
+		_, _ = d.once(t.Context(), key(fmt.Sprint(i)), "", func() (*answer, bool, error) { return nil, true, errors.New("lost") })
 	}
 	if d.bytes > rememberBytes || len(d.known) != rememberBytes/deliverySize || len(d.answered) != len(d.known) {
 		t.Errorf("%d bytes in %d of %d deliveries", d.bytes, len(d.known), n)
+	}
+}
+
+// Another request under the same key is refused, while the first one runs and
+// afterwards.
+func TestOtherRequestOfAKeyIsRefused(t *testing.T) {
+	d := newDeliveries()
+	refused := func() {
+		t.Helper()
+		var p *execution.Problem
+		if _, err := d.once(t.Context(), key("1"), "other", nil); !errors.As(err, &p) || p.Status != http.StatusUnprocessableEntity || p.Field != "Idempotency-Key" {
+			t.Error(err)
+		}
+	}
+	for range 2 {
+		_, err := d.once(t.Context(), key("1"), "one", func() (*answer, bool, error) {
+			refused()
+			return answerOf("1"), true, nil
+		})
+		if err != nil {
+			t.Error(err)
+		}
+		refused()
+	}
+}
+
+// An answer that is too large to be kept is not made again.
+func TestI10LargeAnswersDoNotRunAgain(t *testing.T) {
+	d := newDeliveries()
+	large := &answer{data: make([]byte, rememberBytes+1)}
+	got, err := d.once(t.Context(), key("1"), "", func() (*answer, bool, error) { return large, true, nil })
+	if got != large || err != nil {
+		t.Error(err)
+	}
+	var p *execution.Problem
+	if _, err := d.once(t.Context(), key("1"), "", nil); !errors.As(err, &p) || !p.IsKind(execution.ProblemInterrupted) {
+		t.Error(err)
 	}
 }

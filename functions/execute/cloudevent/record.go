@@ -34,7 +34,7 @@ func (r *Receiver) awaitAnswer(ctx context.Context, key string) (*answer, error)
 		return nil, interrupted()
 	case errors.Is(err, execute.ErrAnswerDropped):
 		return nil, execution.NewProblem(execution.ProblemAnswerDropped,
-			"An earlier delivery of this event was answered, and its answer was dropped to make room for later ones. The program is not run again.")
+			"An earlier delivery of this event or request was answered, and its answer was dropped to make room for later ones. The program is not run again.")
 	case errors.Is(err, execute.ErrUnavailable):
 		return nil, execution.NewProblem(execution.ProblemNotReady, "The answer to an earlier delivery of this event cannot be read for now.")
 	case err != nil || recorded == nil:
@@ -44,14 +44,15 @@ func (r *Receiver) awaitAnswer(ctx context.Context, key string) (*answer, error)
 	if err := json.Unmarshal(recorded, &e); err != nil {
 		return nil, fmt.Errorf("decode a recorded event: %w", err)
 	}
-	return &answer{id: e.ID(), subject: e.Subject(), time: e.Time(), data: e.Data()}, nil
+	fingerprint, _ := e.Extensions()[extensionRequest].(string)
+	return &answer{id: e.ID(), subject: e.Subject(), time: e.Time(), data: e.Data(), fingerprint: fingerprint}, nil
 }
 
 // interrupted is the answer to an event whose program must not run again and
 // whose answer nobody has.
 func interrupted() *execution.Problem {
 	return execution.NewProblem(execution.ProblemInterrupted,
-		"An earlier delivery of this event began its program, and its answer was lost or not kept. The program is not run again.")
+		"An earlier delivery of this event or request began its program, and its answer was lost or not kept. The program is not run again.")
 }
 
 // storeAnswer records an answer, and less and less of it until it fits.

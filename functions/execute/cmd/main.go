@@ -98,9 +98,9 @@ func serve(ctx context.Context, s settings, log *slog.Logger) (err error) {
 	if err != nil {
 		return err
 	}
-	api.RegisterExecute(web.App())
 	api.Register(web.App())
 	server.Documents(web.App())
+	events.RegisterExecute(web.App())
 	events.Register(web.App())
 
 	// It listens once the pools are known, so that a Pod that is ready works.

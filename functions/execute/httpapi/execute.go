@@ -10,18 +10,6 @@ import (
 	"github.com/preheat-dev/preheat/internal/server"
 )
 
-// postExecute answers POST /v1/sandbox/execute.
-func (a *API) postExecute(c *fiber.Ctx) error {
-	if err := server.RequireJSON(c); err != nil {
-		return err
-	}
-	body, err := a.Body(c)
-	if err != nil {
-		return err
-	}
-	return a.Respond(c, body)
-}
-
 // Body is c's body, a Request.
 func (a *API) Body(c *fiber.Ctx) ([]byte, error) {
 	limits := a.executor.Limits()

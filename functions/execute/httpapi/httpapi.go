@@ -1,8 +1,7 @@
-// Package httpapi serves execute over HTTP: as JSON and as a stream of
-// server-sent events. It translates to execute.Executor and back, and knows
+// Package httpapi serves execute over HTTP, and answers requests as JSON and as
+// streams of server-sent events. It translates to execute.Executor and back, and knows
 // nothing of sandboxes.
 //
-//	POST /v1/sandbox/execute   a Request as JSON, a Result or a stream back
 //	GET  /v1/languages, /v1/limits, /v1/pools
 //	GET  /healthz, /readyz, /metrics
 //
@@ -50,12 +49,7 @@ func New(executor *execute.Executor, pools Pools, metrics prometheus.Gatherer) *
 // ended by then.
 func (a *API) Wait() { a.running.Wait() }
 
-// RegisterExecute adds the route that takes requests.
-func (a *API) RegisterExecute(r fiber.Router) {
-	r.Post("/v1/sandbox/execute", a.postExecute)
-}
-
-// Register adds all other routes.
+// Register adds the routes, but for the one that takes requests.
 func (a *API) Register(r fiber.Router) {
 	r.Get("/v1/languages", a.getLanguages)
 	r.Get("/v1/limits", a.getLimits)

@@ -16,6 +16,9 @@ import (
 // event. ctx is that of the exchange. ended, if not nil, gets what is known at
 // the end of an execution that did not fail; its output was not kept.
 func (a *API) Stream(ctx context.Context, c *fiber.Ctx, p *execution.Program, ended func(*execution.Result)) error {
+	if server.Resumes(c) {
+		return server.NothingToResume(c)
+	}
 	id := server.RequestID(c)
 	q, err := newQueue(ctx, execution.Start{Language: p.Language, RequestID: id})
 	if err != nil {
@@ -46,7 +49,7 @@ func (a *API) Stream(ctx context.Context, c *fiber.Ctx, p *execution.Program, en
 		for {
 			batch, more := q.take()
 			for _, e := range batch {
-				if err := q.send(e, events.Send); err != nil {
+				if err := q.send(e, events.SendNumbered); err != nil {
 					// The peer is gone, so that ctx has ended, too.
 					<-done
 					return err

@@ -37,7 +37,7 @@ func service(t *testing.T, p *kube.Pool) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	api.RegisterExecute(web.App())
+	events.RegisterExecute(web.App())
 	api.Register(web.App())
 	events.Register(web.App())
 	l, err := net.Listen("tcp", "127.0.0.1:0")

@@ -94,8 +94,9 @@ func TestRoutesAreOperations(t *testing.T) {
 	app := fiber.New()
 	api := httpapi.New(nil, nil, prometheus.NewRegistry())
 	api.Register(app)
-	api.RegisterExecute(app)
-	cloudevent.New(cloudevent.Options{API: api}).Register(app)
+	events := cloudevent.New(cloudevent.Options{API: api})
+	events.RegisterExecute(app)
+	events.Register(app)
 	config, err := chat.ConfigFromEnv()
 	if err != nil {
 		t.Fatal(err)
