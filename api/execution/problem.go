@@ -22,6 +22,8 @@ type Problem struct {
 	RequestID string `json:"request_id,omitempty"`
 	// RetryAfterSeconds is also in the Retry-After header.
 	RetryAfterSeconds int `json:"retry_after_seconds,omitempty"`
+	// Waiting is how many requests wait for a sandbox, where there was none.
+	Waiting *int `json:"waiting,omitempty"`
 	// Partial is what the program had written when the platform failed.
 	Partial *Partial `json:"partial,omitempty"`
 

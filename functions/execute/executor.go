@@ -32,6 +32,7 @@ type Executor struct {
 	limits  execution.ServerLimits
 	metrics *Metrics
 	log     *slog.Logger
+	pace    pace
 }
 
 // New returns an executor that claims its sandboxes from p, which it guards.
@@ -58,7 +59,7 @@ func (e *Executor) Check(r *execution.Request) (*execution.Program, *execution.P
 //
 // The error is a *execution.Problem when the platform failed; the result then
 // holds what there was of it. When ctx ends, the program is killed at once;
-// the result then says so if the program had begun, else the error does.
+// the result then says so, and so does the error if the program had not begun.
 func (e *Executor) Execute(ctx context.Context, id string, p *execution.Program, sink Sink) (*execution.Result, error) {
 	return e.measure(ctx, request{id: id, program: p, queue: seconds(e.limits.QueueSeconds)}, sink)
 }
@@ -112,6 +113,9 @@ func (e *Executor) measure(ctx context.Context, r request, sink Sink) (*executio
 	e.metrics.inFlight.Inc()
 	defer e.metrics.inFlight.Dec()
 	result, err := e.execute(ctx, r, sink, began)
+	if err != nil && ctx.Err() != nil && !errors.Is(err, ErrDelivered) {
+		result.Status = execution.StatusCancelled // the caller is gone: nothing failed
+	}
 	result.TimingsMS.Total = execution.Milliseconds(time.Since(began))
 	if span.SetAttributes(attribute.String("preheat.status", string(result.Status))); err != nil {
 		span.SetStatus(codes.Error, err.Error())
@@ -140,6 +144,7 @@ func (e *Executor) execute(ctx context.Context, r request, sink Sink, began time
 	if err != nil {
 		return &c.result, err
 	}
+	defer func() { e.pace.note(sandbox.Pool(), time.Since(claimed)) }()
 	defer sandbox.Release()
 	c.claimed(sandbox, claimed)
 
@@ -212,8 +217,9 @@ func (e *Executor) claimProblem(want pool.Claim, queue time.Duration, err error)
 		if want.Event != "" {
 			limit = "event_queue_seconds"
 		}
-		problem = execution.NewProblem(execution.ProblemNoSandbox, "All sandboxes for %s are in use; none became free within %g seconds (%s).", want.Language, queue.Seconds(), limit)
-		problem.RetryAfterSeconds = 1
+		waiting, retryAfter := e.line(want)
+		problem = execution.NewProblem(execution.ProblemNoSandbox, "All sandboxes for %s are in use; none became free within %g seconds (%s). Waiting now: %d.", want.Language, queue.Seconds(), limit, waiting)
+		problem.Waiting, problem.RetryAfterSeconds = &waiting, retryAfter
 	case errors.Is(err, pool.ErrOverQuota):
 		problem = execution.NewProblem(execution.ProblemOverQuota, "The cluster's quota does not allow another sandbox for now.")
 		problem.RetryAfterSeconds = 5
@@ -311,7 +317,11 @@ func (e *Executor) report(id string, p *execution.Program, r *execution.Result, 
 		"execution", id, "language", p.Language, "sandbox", r.SandboxName, "status", r.Status, "exit_code", r.ExitCode,
 		"queue_ms", r.TimingsMS.Queue, "run_ms", r.TimingsMS.Run, "total_ms", r.TimingsMS.Total,
 	}
-	if err != nil {
+	switch {
+	case err != nil && r.Status == execution.StatusCancelled:
+		e.log.Info("Execution abandoned before it began", append(attrs, "why", fmt.Sprint(err))...)
+		return
+	case err != nil:
 		e.log.Warn("Execution failed", append(attrs, "error", fmt.Sprint(err))...)
 		return
 	}

@@ -80,6 +80,38 @@ func TestClaimFails(t *testing.T) {
 	}
 }
 
+// Who finds no sandbox learns how long the line is, and when to come again.
+func TestNoSandboxSaysHowLongTheLineIs(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		none := false
+		e := newExecutor(&failing{
+			status: []execution.PoolStatus{
+				{Name: "other", Languages: []string{"ruby"}}, {Name: "main", Languages: []string{"python"}, Claimed: 2, Waiting: 5},
+				{Name: "longer", Languages: []string{"python"}, Claimed: 2, Waiting: 50},
+			},
+			claim: func(context.Context, pool.Claim) error {
+				if none {
+					return pool.ErrNoSandbox
+				}
+				return nil
+			},
+			run: func(context.Context, pool.Run, pool.Sink) (pool.Outcome, error) {
+				time.Sleep(4 * time.Second)
+				return pool.Outcome{Status: execution.StatusSucceeded}, nil
+			},
+		})
+		if _, err := e.Execute(t.Context(), "id", e.program(t, hello()), nil); err != nil {
+			t.Fatal(err)
+		}
+		none = true
+		_, err := e.Execute(t.Context(), "id", e.program(t, hello()), nil)
+		p := problemOf(t, err, 429, execution.ProblemNoSandbox)
+		if p.RetryAfterSeconds != 12 || p.Waiting == nil || *p.Waiting != 5 {
+			t.Errorf("%+v", p)
+		}
+	})
+}
+
 func problemOf(t *testing.T, err error, status int, kind execution.ProblemType) *execution.Problem {
 	t.Helper()
 	var p *execution.Problem
@@ -177,8 +209,9 @@ func TestCancel(t *testing.T) {
 			e := newExecutor(&failing{claim: func(ctx context.Context, _ pool.Claim) error { return until(ctx, pool.ErrNoSandbox) }})
 			ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 			defer cancel()
-			_, err := e.Execute(ctx, "id", e.program(t, hello()), nil)
+			r, err := e.Execute(ctx, "id", e.program(t, hello()), nil)
 			problemOf(t, err, 503, execution.ProblemNotReady)
+			e.checkCancelled(t, r)
 			e.checkReleased(t, 0)
 		})
 	})
@@ -188,8 +221,9 @@ func TestCancel(t *testing.T) {
 			cancel()
 			return pool.Outcome{}, until(ctx, io.EOF)
 		}})
-		_, err := e.Execute(ctx, "id", e.program(t, hello()), nil)
+		r, err := e.Execute(ctx, "id", e.program(t, hello()), nil)
 		problemOf(t, err, 503, execution.ProblemNotReady)
+		e.checkCancelled(t, r)
 		e.checkReleased(t, 1)
 	})
 	for name, reported := range map[string]bool{"reported": true, "not reported": false} {

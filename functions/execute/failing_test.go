@@ -21,6 +21,8 @@ type failing struct {
 	claim func(context.Context, pool.Claim) error
 	run   func(context.Context, pool.Run, pool.Sink) (pool.Outcome, error)
 
+	status []execution.PoolStatus
+
 	mu       sync.Mutex
 	claims   []pool.Claim
 	released int
@@ -41,9 +43,9 @@ func (f *failing) Claim(ctx context.Context, want pool.Claim) (pool.Sandbox, err
 func (*failing) Languages() []execution.Language {
 	return []execution.Language{{Name: "python", Aliases: []string{"py"}, Pools: []string{"main"}}, {Name: "ruby", Aliases: []string{"rb"}, Pools: []string{"main"}}}
 }
-func (*failing) Status() []execution.PoolStatus { return nil }
-func (*failing) Changed() <-chan struct{}       { return nil }
-func (*failing) Ready() error                   { return nil }
+func (f *failing) Status() []execution.PoolStatus { return f.status }
+func (*failing) Changed() <-chan struct{}         { return nil }
+func (*failing) Ready() error                     { return nil }
 
 type failingSandbox struct{ pool *failing }
 
@@ -118,6 +120,23 @@ func (e executor) checkReleased(t *testing.T, want int) {
 	}
 	if counted != 1 {
 		t.Errorf("the metrics count %v executions", counted)
+	}
+}
+
+// checkCancelled: the caller's leaving is no failure of the platform's.
+func (e executor) checkCancelled(t *testing.T, r *execution.Result) {
+	t.Helper()
+	if r.Status != execution.StatusCancelled {
+		t.Errorf("%+v", r)
+	}
+	families, err := e.metrics.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, family := range families {
+		if family.GetName() == "preheat_execution_problems_total" && len(family.GetMetric()) > 0 {
+			t.Errorf("%v", family)
+		}
 	}
 }
 

@@ -31,6 +31,10 @@ func NewMetrics(r prometheus.Registerer) *Metrics {
 
 func (m *Metrics) observe(language string, r *execution.Result, err error) {
 	var p *execution.Problem
+	if err != nil && r.Status == execution.StatusCancelled {
+		m.executions.WithLabelValues(language, string(r.Status)).Inc()
+		return
+	}
 	if errors.As(err, &p) {
 		m.problems.WithLabelValues(strconv.Itoa(p.Status)).Inc()
 		return

@@ -79,7 +79,7 @@ func TestNoSandbox(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			_, body := post(t, p, http.StatusTooManyRequests, test.path, test.body, test.header...)
 			var problem execution.Problem
-			if err := json.Unmarshal(body, &problem); err != nil || !problem.IsKind(execution.ProblemNoSandbox) || problem.RetryAfterSeconds < 1 {
+			if err := json.Unmarshal(body, &problem); err != nil || !problem.IsKind(execution.ProblemNoSandbox) || problem.RetryAfterSeconds < 1 || problem.Waiting == nil {
 				t.Errorf("%s, %v", body, err)
 			}
 		})
