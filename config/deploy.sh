@@ -170,7 +170,13 @@ await web-ui "$kubectl" rollout status deployment/chat-ui -n web-ui --timeout=18
 k get ksvc -n llm-sandbox-demo
 k get sandboxwarmpool -n runc-warmpool
 url=$(k get ksvc chat -n llm-sandbox-demo -o 'jsonpath={.status.url}')
-if [ -n "$local_name" ]; then url=$url:$(build/bin/cluster -name "$local_name" http-port); fi
+if [ -n "$local_name" ]; then
+  host=${url#http://}
+  port=$(build/bin/cluster -name "$local_name" http-port)
+  url=$url:$port
+fi
 echo
 echo "The page: $url"
 echo "A run:    curl -s $url/v1/sandbox/execute -H 'Content-Type: application/json' -d '{\"language\":\"python\",\"code\":\"print(\\\"Hello from a sandbox!\\\")\"}'"
+[ -z "$local_name" ] ||
+  echo "Clients that do not resolve names below localhost, as in Python, Go, Java or Node.js: http://127.0.0.1:$port with the header Host: $host"
