@@ -23,6 +23,7 @@ os.register_at_fork(after_in_child=_sending._at_fork_reinit)
 _PLAIN = "text/plain"
 _PLAIN_LIMIT = 64 << 10
 _MOST_PARTS = 16
+_PLOTLY = "application/vnd.plotly.v1+json"
 _METHODS = (
     ("text/html", "_repr_html_"),
     ("image/svg+xml", "_repr_svg_"),
@@ -92,9 +93,13 @@ def _parts(value):
         if isinstance(bundle, tuple):
             bundle = bundle[0]
         bundle = bundle if isinstance(bundle, dict) else {}
+        # The HTML of a figure of plotly is a script that loads another one.
+        plotly = _PLOTLY in bundle
+        if plotly:
+            found[_PLOTLY] = attempt(_PLOTLY, _bytes, _PLOTLY, bundle[_PLOTLY])
         for mime, method in _METHODS:
             data = bundle.get(mime)
-            if data is None:
+            if data is None and not plotly:
                 data = attempt(method, _call, value, method)
             if isinstance(data, tuple):
                 data = data[0]
