@@ -6,6 +6,8 @@ BUILD      := build
 CACHE      := $(shell if [ "$$(id -u)" = 0 ]; then echo /var/cache/preheat; else echo "$${XDG_CACHE_HOME:-$$HOME/.cache}/preheat"; fi)
 GO_SOURCES  = $(shell git ls-files -co --exclude-standard '*.go' go.mod go.sum 'api/execution/*.yaml' 'api/execution/*.json')
 UI_SOURCES  = $(shell git ls-files -co --exclude-standard ui ':!ui/dist' ':!ui/*.go')
+# The image of sandboxes on this machine: data, or python, which is smaller.
+SANDBOX    ?= data
 HARNESS     = $(shell git ls-files -co --exclude-standard functions/runner/harness)
 
 export CACHE
@@ -57,7 +59,11 @@ $(BUILD)/bin/runc: config/tools/runc/go.mod config/tools/runc.sh
 .PHONY: $(BUILD)/sandbox
 $(BUILD)/sandbox:
 	@mkdir -p $(@D)
-	@ln -sfn "$$(PREHEAT_CACHE=$(CACHE) config/images/sandbox.sh)" $@
+	@ln -sfn "$$(PREHEAT_CACHE=$(CACHE) config/images/sandbox.sh $(SANDBOX))" $@
+
+.PHONY: sbom
+sbom: $(BUILD)/sandbox ## List what the sandbox image has, with licences: build/sandbox.cdx.json
+	$(GO) run ./config/tools/sbom $(BUILD)/sandbox/rootfs >$(BUILD)/sandbox.cdx.json
 
 ui/dist/index.html: $(UI_SOURCES)
 	cd ui && npm ci --no-audit --no-fund && npm run build

@@ -2,7 +2,8 @@
 # Builds the images of the platform with buildah, podman or docker, without a
 # registry, and keeps each as an OCI archive.
 #
-#   images.sh build [NAME...]         build/images/NAME.tar of chat, execute, controller, sandbox
+#   images.sh build [NAME...]         build/images/NAME.tar of chat, execute, controller, sandbox;
+#                                     sandbox-data has more libraries, and is built when named
 #   images.sh push REGISTRY [NAME...] push what was built as REGISTRY/NAME:TAG
 #   images.sh list                    print NAME and TAG of what was built
 #
@@ -20,14 +21,9 @@ version=$(git describe --tags --always --dirty 2>/dev/null || echo dev)
 
 say() { echo "images: $*" >&2; }
 
-tool=
-for candidate in buildah podman docker; do
-  if command -v $candidate >/dev/null && { [ $candidate != docker ] || docker info >/dev/null 2>&1; }; then
-    tool=$candidate
-    break
-  fi
-done
-[ -n "$tool" ] || { say "buildah, podman or docker is needed (on Debian: apt-get install buildah)"; exit 1; }
+# shellcheck source=common.sh
+. config/images/common.sh
+tool=$(find_engine)
 engine() {
   if [ $tool = docker ]; then docker "$@"; else $tool --root "$cache/store" --runroot "$cache/run" "$@"; fi
 }
@@ -45,20 +41,15 @@ save() { # NAME REFERENCE
 }
 digest() { find "$@" -type f -print0 | sort -z | xargs -0 sha256sum | sha256sum | cut -c1-12; }
 
-# base builds an image of the sandbox's file system, once, and prints its name.
-base() {
+# base builds an image of a sandbox's file system, once, and prints its name.
+base() { # NAME
   local dir reference work
-  dir=$(PREHEAT_CACHE=$CACHE config/images/sandbox.sh)
+  dir=$(PREHEAT_CACHE=$CACHE config/images/sandbox.sh "$1")
   reference=localhost/preheat-$(basename "$dir")
   if ! engine inspect --type image "$reference" >/dev/null 2>&1; then
-    say "packing the sandbox's file system"
+    say "packing the file system of sandbox image $1"
     work=$(mktemp -d "$cache/base.XXXXXX")
-    tar --numeric-owner -C "$dir/rootfs" -cf "$work/rootfs.tar" .
-    {
-      printf 'FROM scratch\nADD rootfs.tar /\n'
-      jq -r '(.Env[] | split("=") | "ENV \(.[0])=\(.[1:] | join("=") | tojson)"), "WORKDIR \(.WorkingDir)", "USER \(.User)",
-        (.Labels // {} | to_entries[] | "LABEL \(.key)=\(.value | tojson)")' "$dir/config.json"
-    } >"$work/Containerfile"
+    pack "$dir" "$work"
     build -t "$reference" "$work"
     rm -rf "$work"
   fi
@@ -77,15 +68,19 @@ describe() {
 # context fills the folder that an image is built from, and yields its arguments,
 # one per line.
 context() {
-  local dir=$out/$1
+  local dir=$out/$1 base
   rm -rf "$dir"
   mkdir -p "$dir"
   case $1 in
-  sandbox)
+  sandbox | sandbox-data)
     cp -r build/runner "$dir/runner"
     find "$dir" -name __pycache__ -prune -exec rm -rf {} +
     cp config/images/sandbox/Containerfile "$dir/"
-    echo "--build-arg=BASE=$(base)"
+    case $1 in
+    sandbox) base=$(base python) ;;
+    sandbox-data) base=$(base data) ;;
+    esac
+    echo "--build-arg=BASE=$base"
     ;;
   *)
     cp "build/programs/$1" "$dir/preheat"
@@ -108,6 +103,8 @@ build_image() {
   echo "$tag" >"$out/$1.tag"
 }
 
+built() { for name in $names sandbox-data; do [ ! -e "$out/$name.tag" ] || echo "$name"; done; }
+
 mkdir -p "$out" "$cache"
 command=${1:-}
 shift || true
@@ -118,7 +115,7 @@ build)
 push)
   registry=${1:?images.sh push REGISTRY}
   shift
-  for name in ${*:-$names}; do
+  for name in ${*:-$(built)}; do
     tag=$(cat "$out/$name.tag")
     say "pushing $registry/$name:$tag"
     engine tag "dev.local/preheat/$name:$tag" "$registry/$name:$tag"
@@ -126,10 +123,10 @@ push)
   done
   ;;
 list)
-  for name in $names; do [ ! -e "$out/$name.tag" ] || echo "$name $(cat "$out/$name.tag")"; done
+  for name in $(built); do echo "$name $(cat "$out/$name.tag")"; done
   ;;
 *)
-  sed -n '2,12s/^# \{0,1\}//p' "$0" >&2
+  sed -n '2,13s/^# \{0,1\}//p' "$0" >&2
   exit 2
   ;;
 esac

@@ -1,30 +1,44 @@
 #!/bin/bash
-# Builds the sandbox's root file system from config/images/python/Containerfile,
-# once for each content of that folder, with buildah, podman or docker.
+# Builds a sandbox's root file system from config/images/NAME/Containerfile, once
+# for each content of that folder, with buildah, podman or docker.
 #
-#   sandbox.sh          build if needed, print the folder
-#   sandbox.sh path     print the folder
+#   sandbox.sh NAME         build if needed, print the folder
+#   sandbox.sh NAME path    print the folder
 #
-# The folder holds rootfs/, config.json (the image's configuration) and versions
-# (a language and its version on each line). PREHEAT_CACHE names the cache, BASE
-# an image to build on; without BASE, a Debian trixie is bootstrapped, so that no
-# registry is needed.
+# NAME is python, or data, which is built on python. The folder holds rootfs/,
+# config.json (the image's configuration) and versions (a language and its
+# version on each line). PREHEAT_CACHE names the cache, BASE an image to build
+# python on; without BASE, a Debian trixie is bootstrapped, so that no registry
+# is needed.
 set -euo pipefail
 
 here=$(cd "$(dirname "$0")" && pwd)
-context=$here/python
+name=${1:-}
+context=$here/$name
+case $name in
+python) below= ;;
+data) below=python ;;
+*)
+  sed -n '2,13s/^# \{0,1\}//p' "$0" >&2
+  exit 2
+  ;;
+esac
 if [ "$(id -u)" = 0 ]; then default=/var/cache/preheat; else default=${XDG_CACHE_HOME:-$HOME/.cache}/preheat; fi
 cache=${PREHEAT_CACHE:-$default}
-key=$({ cat "$0"; find "$context" -type f -print0 | sort -z | xargs -0 cat; echo "${BASE:-}"; } | sha256sum | cut -c1-16)
+contexts=("$context" ${below:+"$here/$below"})
+key=$({ cat "$0" "$here/common.sh"; find "${contexts[@]}" -type f -print0 | sort -z | xargs -0 cat; echo "${BASE:-}"; } | sha256sum | cut -c1-16)
 out=$cache/sandbox-$key
 
-if [ "${1:-}" = path ] || [ -e "$out/versions" ]; then
+if [ "${2:-}" = path ] || [ -e "$out/versions" ]; then
   echo "$out"
   exit
 fi
 
-say() { echo "sandbox image: $*" >&2; }
+say() { echo "sandbox image $name: $*" >&2; }
+# shellcheck source=common.sh
+. "$here/common.sh"
 mkdir -p "$cache"
+[ -z "$below" ] || below=$(PREHEAT_CACHE=$cache "$0" "$below")
 exec 9>"$cache/sandbox.lock"
 flock 9
 if [ -e "$out/versions" ]; then
@@ -32,14 +46,7 @@ if [ -e "$out/versions" ]; then
   exit
 fi
 
-tool=
-for candidate in buildah podman docker; do
-  if command -v $candidate >/dev/null && { [ $candidate != docker ] || docker info >/dev/null 2>&1; }; then
-    tool=$candidate
-    break
-  fi
-done
-[ -n "$tool" ] || { say "buildah, podman or docker is needed (on Debian: apt-get install buildah)"; exit 1; }
+tool=$(find_engine)
 
 work=$(mktemp -d "$cache/build.XXXXXX")
 trap 'rm -rf "$work"' EXIT
@@ -49,21 +56,24 @@ store=(--root "$work/store" --runroot "$work/run")
 tag=localhost/preheat-sandbox:$key
 base=localhost/preheat-base:$key
 
-if [ -z "${BASE:-}" ]; then
+# What it is built on: the image below, the one that BASE names, or a new Debian.
+mkdir "$work/base"
+if [ -n "$below" ]; then
+  pack "$below" "$work/base"
+elif [ -n "${BASE:-}" ]; then
+  base=$BASE
+else
   command -v mmdebstrap >/dev/null || { say "mmdebstrap is needed, or BASE, the name of a Debian trixie image"; exit 1; }
   say "bootstrapping Debian trixie"
-  mmdebstrap --quiet --variant=minbase trixie "$work/base.tar" >&2
+  mmdebstrap --quiet --variant=minbase trixie "$work/base/rootfs.tar" >&2
+  printf 'FROM scratch\nADD rootfs.tar /\n' >"$work/base/Containerfile"
 fi
 
 say "building with $tool (a minute or two)"
 case $tool in
 buildah)
-  if [ -z "${BASE:-}" ]; then
-    c=$(buildah "${store[@]}" from scratch)
-    buildah "${store[@]}" add -q "$c" "$work/base.tar" / >/dev/null
-    buildah "${store[@]}" commit -q --rm "$c" "$base" >/dev/null
-  fi
-  buildah "${store[@]}" build --isolation chroot --build-arg BASE="${BASE:-$base}" -t "$tag" "$context" >&2
+  if [ -e "$work/base/Containerfile" ]; then buildah "${store[@]}" build -q --isolation chroot -t "$base" "$work/base" >/dev/null; fi
+  buildah "${store[@]}" build --isolation chroot --build-arg BASE="$base" -t "$tag" "$context" >&2
   buildah "${store[@]}" inspect --type image "$tag" | jq .OCIv1.config >"$work/config.json"
   c=$(buildah "${store[@]}" from "$tag")
   m=$(buildah "${store[@]}" mount "$c")
@@ -72,8 +82,8 @@ buildah)
   buildah "${store[@]}" rm "$c" >/dev/null
   ;;
 *)
-  if [ -z "${BASE:-}" ]; then $tool import "$work/base.tar" "$base" >/dev/null; fi
-  $tool build --build-arg BASE="${BASE:-$base}" -t "$tag" "$context" >&2
+  if [ -e "$work/base/Containerfile" ]; then $tool build -q -t "$base" "$work/base" >/dev/null; fi
+  $tool build --build-arg BASE="$base" -t "$tag" "$context" >&2
   $tool inspect --type image --format '{{json .Config}}' "$tag" >"$work/config.json"
   c=$($tool create "$tag")
   mkdir "$work/rootfs"

@@ -3,12 +3,14 @@
 # CLUSTER_NAME tells clusters on this machine apart, and CLUSTER_FLAGS gives them
 # ports of their own. OVERLAY is what is deployed, REGISTRY where its images are;
 # without it they are loaded into the cluster that `make cluster` brought up.
+# IMAGES names what `make images` builds, where not all: sandbox-data.
 # BURST is how many events `make events` sends at once.
 
 CLUSTER_NAME ?= main
 CLUSTER_FLAGS ?=
 OVERLAY      ?= config/overlays/local
 REGISTRY     ?=
+IMAGES       ?=
 BURST        ?= 500
 PROGRAMS      = $(BUILD)/programs/chat $(BUILD)/programs/execute $(BUILD)/programs/controller
 
@@ -48,7 +50,7 @@ $(BUILD)/programs/controller: $(GO_SOURCES)
 
 .PHONY: images
 images: $(PROGRAMS) $(BUILD)/runner/runner ## Build the images: build/images/*.tar
-	config/images/images.sh build
+	config/images/images.sh build $(IMAGES)
 
 .PHONY: push
 push: images ## Push the images to REGISTRY

@@ -11,22 +11,26 @@ import (
 	"github.com/preheat-dev/preheat/controller/template"
 )
 
-// TestShippedTemplate: what is shipped sets nothing aside.
-func TestShippedTemplate(t *testing.T) {
-	manifest, err := os.ReadFile("../../config/base/pool.yaml")
-	if err != nil {
-		t.Fatal(err)
-	}
-	first, _, _ := bytes.Cut(manifest, []byte("\n---\n"))
-	var shipped v1alpha1.SandboxTemplate
-	if err := yaml.UnmarshalStrict(first, &shipped); err != nil {
-		t.Fatal(err)
-	}
-	b, err := template.Build(&shipped, template.DefaultCeiling())
-	if err != nil {
-		t.Fatal(err)
-	}
-	if len(b.Loosened) != 0 {
-		t.Errorf("it sets aside %v", b.Loosened)
+// TestShippedTemplates: what is shipped sets nothing aside.
+func TestShippedTemplates(t *testing.T) {
+	for _, path := range []string{"base/pool.yaml", "examples/data.yaml"} {
+		t.Run(path, func(t *testing.T) {
+			manifest, err := os.ReadFile("../../config/" + path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			first, _, _ := bytes.Cut(manifest, []byte("\n---\n"))
+			var shipped v1alpha1.SandboxTemplate
+			if err := yaml.UnmarshalStrict(first, &shipped); err != nil {
+				t.Fatal(err)
+			}
+			b, err := template.Build(&shipped, template.DefaultCeiling())
+			if err != nil {
+				t.Fatal(err)
+			}
+			if len(b.Loosened) != 0 {
+				t.Errorf("it sets aside %v", b.Loosened)
+			}
+		})
 	}
 }

@@ -1,0 +1,3 @@
+# expects results=text/markdown
+from IPython.display import Markdown, display
+display(Markdown("## Summary\n- first\n- second"))
