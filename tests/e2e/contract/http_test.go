@@ -53,9 +53,12 @@ func TestHTTP10Streams(t *testing.T) {
 	}
 	var names []string
 	for frame := range strings.SplitSeq(strings.TrimSuffix(body, "\n\n"), "\n\n") {
-		event, data, _ := strings.Cut(frame, "\n")
-		name, ok := strings.CutPrefix(event, "event: ")
-		text, has := strings.CutPrefix(data, "data: ")
+		fields := strings.Split(frame, "\n")
+		if len(fields) != 3 || fields[0] != fmt.Sprintf("id: %d", len(names)+1) {
+			t.Fatalf("the frame %q", frame)
+		}
+		name, ok := strings.CutPrefix(fields[1], "event: ")
+		text, has := strings.CutPrefix(fields[2], "data: ")
 		if !ok || !has || !json.Valid([]byte(text)) {
 			t.Errorf("the frame %q", frame)
 		}
