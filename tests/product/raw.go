@@ -18,11 +18,39 @@ const rawPatience = time.Minute
 // without one.
 func (p *Product) Raw(t *testing.T, end bool, text string) (*http.Response, []byte) {
 	t.Helper()
+	conn := p.send(t, end, text)
+	defer func() { _ = conn.Close() }()
+	res, err := http.ReadResponse(bufio.NewReader(conn), nil)
+	if err != nil {
+		return nil, nil
+	}
+	body, err := io.ReadAll(res.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return res, body
+}
+
+// RawText is Raw for a response that ends with its connection, and returns it as
+// it came.
+func (p *Product) RawText(t *testing.T, end bool, text string) string {
+	t.Helper()
+	conn := p.send(t, end, text)
+	defer func() { _ = conn.Close() }()
+	answer, err := io.ReadAll(conn)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(answer)
+}
+
+// send sends bytes over a connection of their own, which the caller closes.
+func (p *Product) send(t *testing.T, end bool, text string) net.Conn {
+	t.Helper()
 	conn, err := net.Dial("tcp", strings.TrimPrefix(p.URL, "http://"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer func() { _ = conn.Close() }()
 	if err := conn.SetDeadline(time.Now().Add(rawPatience)); err != nil {
 		t.Fatal(err)
 	}
@@ -34,13 +62,5 @@ func (p *Product) Raw(t *testing.T, end bool, text string) (*http.Response, []by
 			t.Fatal(err)
 		}
 	}
-	res, err := http.ReadResponse(bufio.NewReader(conn), nil)
-	if err != nil {
-		return nil, nil
-	}
-	body, err := io.ReadAll(res.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return res, body
+	return conn
 }

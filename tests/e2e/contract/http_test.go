@@ -4,49 +4,19 @@ import (
 	"bufio"
 	"encoding/json"
 	"fmt"
-	"io"
-	"net"
 	"net/http"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/preheat-dev/preheat/api/execution"
 )
-
-// converse sends bytes, closes that side of the connection if it shall, and
-// returns all that comes until the other side closes.
-func converse(t *testing.T, request string, half bool) string {
-	t.Helper()
-	conn, err := net.Dial("tcp", strings.TrimPrefix(shared.URL, "http://"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = conn.Close() }()
-	if err := conn.SetDeadline(time.Now().Add(patience)); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := io.WriteString(conn, request); err != nil {
-		t.Fatal(err)
-	}
-	if half {
-		if err := conn.(*net.TCPConn).CloseWrite(); err != nil {
-			t.Fatal(err)
-		}
-	}
-	answer, err := io.ReadAll(conn)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return string(answer)
-}
 
 // TestHTTP10Streams: a stream over HTTP/1.0 is the events as they are, ended by
 // the connection's end.
 func TestHTTP10Streams(t *testing.T) {
 	const program = `{"language":"bash","code":"echo one; echo two >&2"}`
-	answer := converse(t, fmt.Sprintf("POST %s HTTP/1.0\r\nHost: localhost\r\nContent-Type: application/json\r\nAccept: text/event-stream\r\nConnection: keep-alive\r\nContent-Length: %d\r\n\r\n%s",
-		pathExecute, len(program), program), false)
+	answer := shared.RawText(t, false, fmt.Sprintf("POST %s HTTP/1.0\r\nHost: localhost\r\nContent-Type: application/json\r\nAccept: text/event-stream\r\nConnection: keep-alive\r\nContent-Length: %d\r\n\r\n%s",
+		pathExecute, len(program), program))
 	head, body, _ := strings.Cut(answer, "\r\n\r\n")
 	if !strings.HasPrefix(head, "HTTP/1.0 200 ") || strings.Contains(head, "Transfer-Encoding") || strings.Contains(strings.ToLower(head), "keep-alive") {
 		t.Errorf("the head is %s", head)
@@ -87,7 +57,7 @@ func TestEveryRefusalIsAProblem(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			res, err := http.ReadResponse(bufio.NewReader(strings.NewReader(converse(t, test.request, test.half))), nil)
+			res, err := http.ReadResponse(bufio.NewReader(strings.NewReader(shared.RawText(t, test.half, test.request))), nil)
 			if err != nil {
 				t.Fatal(err)
 			}
