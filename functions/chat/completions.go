@@ -8,6 +8,7 @@ import (
 	"mime"
 	"net/http"
 	"strings"
+	"time"
 
 	"github.com/gofiber/fiber/v2"
 
@@ -56,32 +57,66 @@ type modelRequest struct {
 
 // forward sends r to t and answers f with what comes back.
 func (c *Chat) forward(f *fiber.Ctx, t *target, r modelRequest) error {
-	seen := c.metrics.Begin(t.source)
-	w := relay.NewWatchdog(server.Context(f))
-	w.Expect(c.config.LLM.FirstByteTimeout)
-	res, err := c.ask(w.Context(), f, t, r)
+	x, err := c.begin(f, t, r)
+	if x == nil {
+		return err
+	}
+	relay.CopyModelHeaders(f, x.Header)
+	if r.stream && x.streams() {
+		return relay.Completions(f, x.watchdog, x.Response, c.config.LLM.IdleTimeout, x.seen)
+	}
+	defer x.end()
+	body, err := x.read(c.config.LLM.IdleTimeout)
 	if err != nil {
-		defer w.Stop()
-		return c.unanswered(f, seen, w.Explain(err))
+		return c.unanswered(f, x.seen, err)
 	}
-	relay.CopyModelHeaders(f, res.Header)
-	media, _, _ := mime.ParseMediaType(res.Header.Get(fiber.HeaderContentType))
-	if r.stream && res.StatusCode == http.StatusOK && media == execution.MediaSSE {
-		return relay.Completions(f, w, res, c.config.LLM.IdleTimeout, seen)
+	if x.media != execution.MediaJSON || !bytes.HasPrefix(bytes.TrimSpace(body), []byte("{")) {
+		return errNotOpenAI(x.StatusCode, body).Send(f)
 	}
-	defer w.Stop()
-	defer res.Body.Close()
-	body, err := w.ReadAll(res.Body, c.config.LLM.IdleTimeout, answerLimit)
-	if err != nil {
-		return c.unanswered(f, seen, err)
-	}
-	seen.FirstByte()
-	seen.End(relay.OutcomeOf(res.StatusCode))
-	if media != execution.MediaJSON || !bytes.HasPrefix(bytes.TrimSpace(body), []byte("{")) {
-		return errNotOpenAI(res.StatusCode, body).Send(f)
-	}
-	f.Status(res.StatusCode).Set(fiber.HeaderContentType, fiber.MIMEApplicationJSON)
+	f.Status(x.StatusCode).Set(fiber.HeaderContentType, fiber.MIMEApplicationJSON)
 	return f.Send(body)
+}
+
+// exchange is a request to a model server whose response has begun.
+type exchange struct {
+	*http.Response
+	media    string
+	watchdog *relay.Watchdog
+	seen     *relay.Observation
+}
+
+// begin sends r to t. It returns no exchange when the model server gives no
+// response: then f is answered, and the error is the handler's.
+func (c *Chat) begin(f *fiber.Ctx, t *target, r modelRequest) (*exchange, error) {
+	x := &exchange{seen: c.metrics.Begin(t.source), watchdog: relay.NewWatchdog(server.Context(f))}
+	x.watchdog.Expect(c.config.LLM.FirstByteTimeout)
+	var err error
+	if x.Response, err = c.ask(x.watchdog.Context(), f, t, r); err != nil {
+		defer x.watchdog.Stop()
+		return nil, c.unanswered(f, x.seen, x.watchdog.Explain(err))
+	}
+	x.media, _, _ = mime.ParseMediaType(x.Header.Get(fiber.HeaderContentType))
+	return x, nil
+}
+
+func (x *exchange) streams() bool {
+	return x.StatusCode == http.StatusOK && x.media == execution.MediaSSE
+}
+
+// read returns the whole body, whose pieces must come within idle.
+func (x *exchange) read(idle time.Duration) ([]byte, error) {
+	body, err := x.watchdog.ReadAll(x.Body, idle, answerLimit)
+	if err == nil {
+		x.seen.FirstByte()
+		x.seen.End(relay.OutcomeOf(x.StatusCode))
+	}
+	return body, err
+}
+
+// end ends an exchange that is not passed on as a stream.
+func (x *exchange) end() {
+	_ = x.Body.Close()
+	x.watchdog.Stop()
 }
 
 // ask sends r, and returns the response once its header is there.

@@ -11,8 +11,6 @@ import (
 	"github.com/preheat-dev/preheat/api/execution"
 	"github.com/preheat-dev/preheat/functions/chat/demo"
 	"github.com/preheat-dev/preheat/functions/chat/openai"
-	"github.com/preheat-dev/preheat/functions/chat/relay"
-	"github.com/preheat-dev/preheat/internal/server"
 )
 
 // models answers GET /v1/models.
@@ -44,24 +42,18 @@ func (c *Chat) modelByID(f *fiber.Ctx) error {
 		}
 		return errNoModel(id).Send(f)
 	}
-	seen := c.metrics.Begin(t.source)
-	w := relay.NewWatchdog(server.Context(f))
-	defer w.Stop()
-	w.Expect(c.config.LLM.FirstByteTimeout)
-	res, err := c.ask(w.Context(), f, t, modelRequest{method: http.MethodGet, path: "models"})
-	if err != nil {
-		return c.unanswered(f, seen, w.Explain(err))
+	x, err := c.begin(f, t, modelRequest{method: http.MethodGet, path: "models"})
+	if x == nil {
+		return err
 	}
-	defer res.Body.Close()
-	body, err := w.ReadAll(res.Body, c.config.LLM.IdleTimeout, answerLimit)
+	defer x.end()
+	body, err := x.read(c.config.LLM.IdleTimeout)
 	if err != nil {
-		return c.unanswered(f, seen, err)
+		return c.unanswered(f, x.seen, err)
 	}
-	seen.FirstByte()
-	seen.End(relay.OutcomeOf(res.StatusCode))
 	var list struct{ Data []json.RawMessage }
-	if res.StatusCode != http.StatusOK || json.Unmarshal(body, &list) != nil {
-		return errNotOpenAI(res.StatusCode, body).Send(f)
+	if x.StatusCode != http.StatusOK || json.Unmarshal(body, &list) != nil {
+		return errNotOpenAI(x.StatusCode, body).Send(f)
 	}
 	for _, object := range list.Data {
 		var m struct{ ID string }

@@ -2,7 +2,6 @@ package chat
 
 import (
 	"errors"
-	"mime"
 	"net/http"
 	"slices"
 	"strings"
@@ -59,34 +58,27 @@ func (c *Chat) passThrough(f *fiber.Ctx) error {
 
 // pass sends r to t and answers f with what comes back, as it comes.
 func (c *Chat) pass(f *fiber.Ctx, t *target, r modelRequest) error {
-	seen := c.metrics.Begin(t.source)
-	w := relay.NewWatchdog(server.Context(f))
-	w.Expect(c.config.LLM.FirstByteTimeout)
-	res, err := c.ask(w.Context(), f, t, r)
-	if err != nil {
-		defer w.Stop()
-		return c.unanswered(f, seen, w.Explain(err))
+	x, err := c.begin(f, t, r)
+	if x == nil {
+		return err
 	}
-	seen.FirstByte()
-	relay.CopyModelHeaders(f, res.Header)
-	media, _, _ := mime.ParseMediaType(res.Header.Get(fiber.HeaderContentType))
-	if res.StatusCode == http.StatusOK && media == execution.MediaSSE {
-		return relay.Frames(f, w, res, c.config.LLM.IdleTimeout, seen)
+	x.seen.FirstByte()
+	relay.CopyModelHeaders(f, x.Header)
+	if x.streams() {
+		return relay.Frames(f, x.watchdog, x.Response, c.config.LLM.IdleTimeout, x.seen)
 	}
-	defer w.Stop()
-	defer res.Body.Close()
-	if !slices.Contains(passedMedia, media) && !strings.HasPrefix(media, "audio/") && res.StatusCode != http.StatusNoContent {
-		body, err := w.ReadAll(res.Body, c.config.LLM.IdleTimeout, answerLimit)
+	defer x.end()
+	if !slices.Contains(passedMedia, x.media) && !strings.HasPrefix(x.media, "audio/") && x.StatusCode != http.StatusNoContent {
+		body, err := x.read(c.config.LLM.IdleTimeout)
 		if err != nil {
-			return c.unanswered(f, seen, err)
+			return c.unanswered(f, x.seen, err)
 		}
-		seen.End(relay.OutcomeOf(res.StatusCode))
-		return errNotOpenAI(res.StatusCode, body).Send(f)
+		return errNotOpenAI(x.StatusCode, body).Send(f)
 	}
-	f.Status(res.StatusCode)
-	if err := relay.Body(f, w, res, res.Header.Get(fiber.HeaderContentType), c.config.LLM.IdleTimeout); err != nil {
-		return c.unanswered(f, seen, err)
+	f.Status(x.StatusCode)
+	if err := relay.Body(f, x.watchdog, x.Response, x.Header.Get(fiber.HeaderContentType), c.config.LLM.IdleTimeout); err != nil {
+		return c.unanswered(f, x.seen, err)
 	}
-	seen.End(relay.OutcomeOf(res.StatusCode))
+	x.seen.End(relay.OutcomeOf(x.StatusCode))
 	return nil
 }
