@@ -3,6 +3,8 @@ package pool
 import (
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/preheat-dev/preheat/api/execution"
 )
 
@@ -62,6 +64,15 @@ type Outcome struct {
 	// Run the program's own time.
 	Start, Run time.Duration
 	Notes      []string
+}
+
+// Killed is how a program ended that was killed together with its runner, which
+// could not say so itself. note says what is lost by that.
+func Killed(status execution.Status, after time.Duration, note string) Outcome {
+	return Outcome{
+		Status: status, ExitCode: 128 + int(unix.SIGKILL), Signal: "SIGKILL", Run: after,
+		Usage: execution.Usage{WallMS: execution.Milliseconds(after)}, Notes: []string{note},
+	}
 }
 
 // InvalidError says that a sandbox cannot run a program because of what the

@@ -62,9 +62,8 @@ func oomKilled(pod *corev1.Pod) bool {
 // killedForMemory is how a program ended whose whole sandbox was killed for
 // memory, and could not say so itself.
 func killedForMemory(after time.Duration) pool.Outcome {
-	return pool.Outcome{
-		Status: execution.StatusOutOfMemory, ExitCode: killed, Signal: "SIGKILL", Run: after,
-		Usage: execution.Usage{OOMKills: 1, WallMS: float64(after.Microseconds()) / 1000},
-		Notes: []string{"the whole sandbox was killed at the memory limit; its files and the last of its output are lost, and its processor time is not known"},
-	}
+	o := pool.Killed(execution.StatusOutOfMemory, after,
+		"the whole sandbox was killed at the memory limit; its files and the last of its output are lost, and its processor time is not known")
+	o.Usage.OOMKills = 1
+	return o
 }

@@ -187,21 +187,15 @@ func (s *sandbox) whoKilled(o pool.Outcome, ended bool) pool.Outcome {
 // runnerKilled is how a program ended whose runner was killed for memory, and
 // could not say so itself.
 func runnerKilled(kills int64, after time.Duration) pool.Outcome {
-	return pool.Outcome{
-		Status: execution.StatusOutOfMemory, ExitCode: 128 + int(unix.SIGKILL), Signal: "SIGKILL", Run: after,
-		Usage: execution.Usage{OOMKills: kills, WallMS: float64(after.Microseconds()) / 1000},
-		Notes: []string{"the whole sandbox was killed at the memory limit; its files are lost, and its processor time is not known"},
-	}
+	o := pool.Killed(execution.StatusOutOfMemory, after, "the whole sandbox was killed at the memory limit; its files are lost, and its processor time is not known")
+	o.Usage.OOMKills = kills
+	return o
 }
 
 // runnerEnded is how a program ended that was ended at its time limit together
 // with its runner.
 func runnerEnded(after time.Duration) pool.Outcome {
-	return pool.Outcome{
-		Status: execution.StatusTimedOut, ExitCode: 128 + int(unix.SIGKILL), Signal: "SIGKILL", Run: after,
-		Usage: execution.Usage{WallMS: float64(after.Microseconds()) / 1000},
-		Notes: []string{"the whole sandbox was killed at the time limit; its files are lost"},
-	}
+	return pool.Killed(execution.StatusTimedOut, after, "the whole sandbox was killed at the time limit; its files are lost")
 }
 
 // Release implements pool.Sandbox. The processes are killed a moment after it;
