@@ -42,14 +42,18 @@ const (
 	fallPart  = 10
 )
 
+// Staffing is the square-root staffing rule: how many sandboxes a pool needs that
+// loses load of them on average during one refill, with z standard deviations of
+// Poisson arrivals beyond.
+func Staffing(load, z float64) float64 { return load + z*math.Sqrt(load) }
+
 // staffing returns ⌈λL + z√(λL)⌉ within [Min, Max].
 func (a *Autoscale) staffing() int {
 	z := a.Z
 	if z == 0 {
 		z = defaultZ
 	}
-	load := max(0, a.Rate*a.Refill.Seconds())
-	want := math.Ceil(load + z*math.Sqrt(load))
+	want := math.Ceil(Staffing(max(0, a.Rate*a.Refill.Seconds()), z))
 	// The comparison in floating point also sorts out infinities and NaN.
 	if !(want < float64(a.Max)) {
 		return max(a.Max, 0)

@@ -3,12 +3,14 @@ package sizing
 import (
 	"math"
 	"time"
+
+	"github.com/preheat-dev/preheat/internal/plan"
 )
 
 // rateHalfLife is that of the rates which Poisson and Dispersion go by.
 const rateHalfLife = 30 * time.Second
 
-// Poisson is the square-root staffing rule: λL + z·√(λL), where λ is the recent
+// Poisson is the rule that pools follow now: plan.Staffing of λL, where λ is the recent
 // rate and L the time of a refill. It holds if arrivals are independent and
 // refills are not limited but by L.
 type Poisson struct {
@@ -27,6 +29,5 @@ func (p *Poisson) Arrived(now time.Duration) { p.rate.arrived(now) }
 
 // Size implements Policy.
 func (p *Poisson) Size(now time.Duration) int {
-	load := p.rate.perSecond(now) * p.refill.slow().Seconds()
-	return int(math.Ceil(load + p.z*math.Sqrt(load)))
+	return int(math.Ceil(plan.Staffing(p.rate.perSecond(now)*p.refill.slow().Seconds(), p.z)))
 }

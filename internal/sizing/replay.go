@@ -206,9 +206,7 @@ func (r Refill) sigma() float64 {
 
 // draw is the time that one sandbox takes to become warm.
 func (r Refill) draw(random *rand.Rand) time.Duration {
-	return scale(r.P50, exp(r.sigma()*random.NormFloat64()))
+	return scale(r.P50, math.Exp(r.sigma()*random.NormFloat64()))
 }
 
 func scale(d time.Duration, by float64) time.Duration { return time.Duration(float64(d) * by) }
-
-func exp(x float64) float64 { return math.Exp(x) }

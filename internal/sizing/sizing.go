@@ -7,7 +7,10 @@
 // Nothing of a running pool depends on this package.
 package sizing
 
-import "time"
+import (
+	"math"
+	"time"
+)
 
 // Policy names the size of a pool. Times are offsets from any fixed instant and
 // never fall from one call to the next.
@@ -36,5 +39,5 @@ func (r Refill) perSecond() float64 { return float64(max(r.Parallel, 1)) / r.mea
 // mean is the mean of the distribution.
 func (r Refill) mean() time.Duration {
 	s := r.sigma()
-	return scale(r.P50, exp(s*s/2))
+	return scale(r.P50, math.Exp(s*s/2))
 }

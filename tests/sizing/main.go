@@ -14,7 +14,7 @@ import (
 	"github.com/preheat-dev/preheat/internal/sizing/traces"
 )
 
-// world is a way to run sandboxes, as it was measured.
+// world is a way to run sandboxes. What its refills take is assumed.
 type world struct {
 	name   string
 	refill sizing.Refill
