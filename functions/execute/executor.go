@@ -61,7 +61,7 @@ func (e *Executor) Check(r *execution.Request) (*execution.Program, *execution.P
 // holds what there was of it. When ctx ends, the program is killed at once;
 // the result then says so, and so does the error if the program had not begun.
 func (e *Executor) Execute(ctx context.Context, id string, p *execution.Program, sink Sink) (*execution.Result, error) {
-	return e.measure(ctx, request{id: id, program: p, queue: seconds(e.limits.QueueSeconds)}, sink)
+	return e.measure(ctx, request{id: id, program: p, queue: e.queue()}, sink)
 }
 
 // Event is what ExecuteEvent knows of the event beside its program.
@@ -80,12 +80,12 @@ type Event struct {
 // not run twice: where the memory for its result is used up while it runs, it
 // goes on, and the result says what it lacks.
 func (e *Executor) ExecuteEvent(ctx context.Context, id string, event Event, p *execution.Program) (*execution.Result, error) {
-	queue := e.limits.EventQueueSeconds
+	line := queue{seconds(e.limits.EventQueueSeconds), "event_queue_seconds"}
 	if event.Direct {
-		queue = e.limits.QueueSeconds
+		line = e.queue()
 	}
 	return e.measure(ctx, request{
-		id: id, event: event.Key, program: p, queue: seconds(queue), capture: event.AnswerBytes, lossy: true,
+		id: id, event: event.Key, program: p, queue: line, capture: event.AnswerBytes, lossy: true,
 	}, nil)
 }
 
@@ -93,13 +93,22 @@ func (e *Executor) ExecuteEvent(ctx context.Context, id string, event Event, p *
 type request struct {
 	id, event string
 	program   *execution.Program
-	// queue is how long it waits for a sandbox.
-	queue time.Duration
+	queue     queue
 	// capture bounds what is captured of each kind, if not 0.
 	capture int64
 	// lossy leaves out of the result what there is no memory for.
 	lossy bool
 }
+
+// queue is how long an execution waits for a sandbox.
+type queue struct {
+	time time.Duration
+	// limit is its name among the server's limits.
+	limit string
+}
+
+// queue is that of requests.
+func (e *Executor) queue() queue { return queue{seconds(e.limits.QueueSeconds), "queue_seconds"} }
 
 // reserved is the memory that each execution has for its result from the
 // start, so that little output always finds its place.
@@ -138,7 +147,7 @@ func (e *Executor) execute(ctx context.Context, r request, sink Sink, began time
 	}
 	timeout := seconds(p.Limits.TimeoutSeconds)
 	sandbox, err := e.claim(ctx, pool.Claim{
-		Language: p.Language, Pool: p.Pool, ID: r.id, Event: r.event, Memory: e.memory(p), Deadline: began.Add(r.queue + timeout + 2*overtime),
+		Language: p.Language, Pool: p.Pool, ID: r.id, Event: r.event, Memory: e.memory(p), Deadline: began.Add(r.queue.time + timeout + 2*overtime),
 	}, r.queue)
 	claimed := time.Now()
 	if err != nil {
@@ -190,8 +199,8 @@ func reserve(ctx context.Context, p *execution.Program, sink Sink) (*budget.Rese
 }
 
 // claim waits for a sandbox for as long as the queue allows.
-func (e *Executor) claim(ctx context.Context, want pool.Claim, queue time.Duration) (pool.Sandbox, error) {
-	waiting, cancel := context.WithTimeout(ctx, queue)
+func (e *Executor) claim(ctx context.Context, want pool.Claim, q queue) (pool.Sandbox, error) {
+	waiting, cancel := context.WithTimeout(ctx, q.time)
 	defer cancel()
 	sandbox, err := e.pool.Claim(waiting, want)
 	if err == nil {
@@ -203,22 +212,18 @@ func (e *Executor) claim(ctx context.Context, want pool.Claim, queue time.Durati
 	if ctx.Err() != nil {
 		return nil, gone(ctx)
 	}
-	return nil, e.claimProblem(want, queue, err)
+	return nil, e.claimProblem(want, q, err)
 }
 
-func (e *Executor) claimProblem(want pool.Claim, queue time.Duration, err error) *execution.Problem {
+func (e *Executor) claimProblem(want pool.Claim, q queue, err error) *execution.Problem {
 	var problem *execution.Problem
 	var invalid *pool.InvalidError
 	switch {
 	case errors.As(err, &invalid):
 		problem = invalidProblem(invalid)
 	case errors.Is(err, pool.ErrNoSandbox):
-		limit := "queue_seconds"
-		if want.Event != "" {
-			limit = "event_queue_seconds"
-		}
 		waiting, retryAfter := e.line(want)
-		problem = execution.NewProblem(execution.ProblemNoSandbox, "All sandboxes for %s are in use; none became free within %g seconds (%s). Waiting now: %d.", want.Language, queue.Seconds(), limit, waiting)
+		problem = execution.NewProblem(execution.ProblemNoSandbox, "All sandboxes for %s are in use; none became free within %g seconds (%s). Waiting now: %d.", want.Language, q.time.Seconds(), q.limit, waiting)
 		problem.Waiting, problem.RetryAfterSeconds = &waiting, retryAfter
 	case errors.Is(err, pool.ErrOverQuota):
 		problem = execution.NewProblem(execution.ProblemOverQuota, "The cluster's quota does not allow another sandbox for now.")

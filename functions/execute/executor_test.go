@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/preheat-dev/preheat/api/execution"
+	"github.com/preheat-dev/preheat/functions/execute"
 	"github.com/preheat-dev/preheat/functions/execute/pool"
 	"github.com/preheat-dev/preheat/functions/runner/wire"
 )
@@ -77,6 +78,28 @@ func TestClaimFails(t *testing.T) {
 			}
 			e.checkReleased(t, 0)
 		})
+	}
+}
+
+// A wait in vain names the limit that it went by, with and without records of events.
+func TestNoSandboxNamesItsLimit(t *testing.T) {
+	e := newExecutor(&failing{claim: func(context.Context, pool.Claim) error { return pool.ErrNoSandbox }})
+	for name, test := range map[string]struct {
+		event execute.Event
+		want  string
+	}{
+		"an event":                        {execute.Event{Key: "k"}, "within 120 seconds (event_queue_seconds)"},
+		"an event that nobody records":    {execute.Event{}, "within 120 seconds (event_queue_seconds)"},
+		"a request that is not run twice": {execute.Event{Key: "k", Direct: true}, "within 10 seconds (queue_seconds)"},
+	} {
+		_, err := e.ExecuteEvent(t.Context(), "id", test.event, e.program(t, hello()))
+		if p := problemOf(t, err, 429, execution.ProblemNoSandbox); !strings.Contains(p.Detail, test.want) {
+			t.Errorf("%s: %q does not say %q", name, p.Detail, test.want)
+		}
+	}
+	_, err := e.Execute(t.Context(), "id", e.program(t, hello()), nil)
+	if p := problemOf(t, err, 429, execution.ProblemNoSandbox); !strings.Contains(p.Detail, "within 10 seconds (queue_seconds)") {
+		t.Errorf("a request: %q", p.Detail)
 	}
 }
 
