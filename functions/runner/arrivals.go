@@ -3,6 +3,7 @@ package runner
 import (
 	"errors"
 	"fmt"
+	"math"
 	"os"
 	"runtime"
 	"unsafe"
@@ -16,11 +17,16 @@ import (
 // names its pipe (fcntl(2), F_SETSIG). With O_DIRECT, a write to a pipe is read
 // as it was written (pipe(2)), so that one signal stands for one write.
 //
-// The order is exact with four exceptions: a write that had to wait for room in
-// its pipe, one of a multiple of 4,096 bytes, one to a pipe that the program
-// opened anew (/dev/stdout), which loses O_DIRECT, and more writes at once than
-// the user may have signals pending. What is behind them may come early, until
-// the reader has caught up.
+// A write that has to wait for room sends another signal before it waits (Linux,
+// fs/pipe.c, pipe_write). A pipe with as many writes outstanding as it has places
+// is full: a signal beyond them stands for no write.
+//
+// The order is exact with five exceptions: a write of more than a page that had to
+// wait for room in its pipe; one whose other signal was late, since the kernel
+// unlocks the pipe before it sends that; a write of a multiple of 4,096 bytes; one
+// to a pipe that the program opened anew (/dev/stdout), which loses O_DIRECT; and
+// more writes at once than the user may have signals pending. What is behind them
+// may come early, until the reader has caught up.
 
 const (
 	// writeSignal says that a pipe was written to.
@@ -46,6 +52,9 @@ type arrivals struct {
 	jobs    chan func()
 	ended   chan struct{}
 	buf     []byte
+	// accepted are signals that stand for writes, of which the first are done with.
+	accepted []unix.SignalfdSiginfo
+	done     int
 }
 
 // newArrivals starts the thread. close ends it.
@@ -153,6 +162,9 @@ type source struct {
 	// slice is valid during the call.
 	take  func([]byte)
 	ended bool
+	// places is how many writes the pipe has room for, outstanding how many
+	// signals stand for writes that have not been read.
+	places, outstanding int
 }
 
 // follow reads sources in the order in which they are written to, until all
@@ -160,6 +172,13 @@ type source struct {
 // whenever there is nothing more to read for the moment.
 func (a *arrivals) follow(sources []*source, idle func()) (done <-chan struct{}) {
 	ended := make(chan struct{})
+	for _, s := range sources {
+		// Where this is not known, every signal stands for a write.
+		size, err := unix.FcntlInt(uintptr(s.fd), unix.F_GETPIPE_SZ, 0)
+		if s.places = size / os.Getpagesize(); err != nil || s.places < 1 {
+			s.places = math.MaxInt
+		}
+	}
 	a.jobs <- func() {
 		defer close(ended)
 		a.read(sources, idle)
@@ -214,31 +233,73 @@ func (a *arrivals) readPending(sources []*source, idle func()) {
 		}
 		return
 	}
-	for {
-		all := a.pending()
-		for _, info := range all {
-			switch {
-			case info.Signo == uint32(unix.SIGIO):
-				// More writes than signals may pend.
-				readAll(sources, a.buf)
-			case info.Code == pollIn:
-				for _, s := range sources {
-					if s.fd == int(info.Fd) {
-						s.readWrite(a.buf)
-					}
-				}
-			}
-		}
-		if len(all) == 0 {
+	for n := 1; ; n++ {
+		// Before each write that is read: whether a pipe is full changes with it.
+		a.accept(sources)
+		if a.done == len(a.accepted) {
+			a.accepted, a.done = a.accepted[:0], 0
 			return
 		}
-		idle()
+		info := a.accepted[a.done]
+		a.done++
+		if info.Signo == uint32(unix.SIGIO) {
+			// More writes than signals may pend.
+			readAll(sources, a.buf)
+		} else if s := find(sources, info); s != nil {
+			s.outstanding--
+			s.readWrite(a.buf)
+		}
+		if n%flushAfter == 0 {
+			idle()
+		}
 	}
 }
 
+// flushAfter is how many writes are read at most before they go on.
+const flushAfter = 64
+
+// batches bounds what accept takes at once: programs may send signals, too.
+const batches = 16
+
+// accept accepts those of the pending signals that stand for writes.
+func (a *arrivals) accept(sources []*source) {
+	for range batches {
+		all := a.pending()
+		for _, info := range all {
+			s := find(sources, info)
+			switch {
+			case info.Signo == uint32(unix.SIGIO):
+			case s == nil, s.outstanding == s.places:
+				continue
+			default:
+				s.outstanding++
+			}
+			a.accepted = append(a.accepted, info)
+		}
+		if len(all) < batch {
+			return
+		}
+	}
+}
+
+// find is the source of the pipe that a signal says was written to, or nil.
+func find(sources []*source, info unix.SignalfdSiginfo) *source {
+	if info.Code == pollIn {
+		for _, s := range sources {
+			if s.fd == int(info.Fd) {
+				return s
+			}
+		}
+	}
+	return nil
+}
+
+// batch is how many signals are taken off the thread's queue at once.
+const batch = 64
+
 // pending takes signals off the thread's queue.
 func (a *arrivals) pending() []unix.SignalfdSiginfo {
-	var infos [64]unix.SignalfdSiginfo
+	var infos [batch]unix.SignalfdSiginfo
 	const size = int(unsafe.Sizeof(infos[0]))
 	n, err := unix.Read(a.signals, unsafe.Slice((*byte)(unsafe.Pointer(&infos)), size*len(infos)))
 	if err != nil {
