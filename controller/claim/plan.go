@@ -5,6 +5,8 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/preheat-dev/preheat/api/execution"
+	"github.com/preheat-dev/preheat/api/sandbox/session"
 	"github.com/preheat-dev/preheat/api/sandbox/v1alpha1"
 	"github.com/preheat-dev/preheat/controller/warmpool"
 )
@@ -42,7 +44,7 @@ func plan(c *v1alpha1.SandboxClaim, pod *corev1.Pod, poolFound bool, now time.Ti
 	var s step
 	switch {
 	case pod != nil:
-		s = bound(pod)
+		s = bound(c, pod)
 	case c.Status.Sandbox != nil:
 		s = lost(c.Status.Sandbox.Name, "is gone")
 	default:
@@ -64,9 +66,9 @@ func ttl(c *v1alpha1.SandboxClaim) int32 {
 	return 0
 }
 
-func bound(pod *corev1.Pod) step {
+func bound(c *v1alpha1.SandboxClaim, pod *corev1.Pod) step {
 	if pod.Status.Phase == corev1.PodFailed || pod.Status.Phase == corev1.PodSucceeded {
-		return lost(pod.Name, "has ended: "+string(pod.Status.Phase))
+		return ended(c, pod)
 	}
 	if pod.DeletionTimestamp != nil {
 		return lost(pod.Name, "is being deleted")
@@ -74,6 +76,19 @@ func bound(pod *corev1.Pod) step {
 	s := step{ready: corev1.ConditionTrue, sandbox: &v1alpha1.BoundSandbox{Name: pod.Name}}
 	for _, ip := range pod.Status.PodIPs {
 		s.sandbox.PodIPs = append(s.sandbox.PodIPs, ip.IP)
+	}
+	return s
+}
+
+// ended finishes a claim whose sandbox has ended by itself, as those of sessions
+// do in time.
+func ended(c *v1alpha1.SandboxClaim, pod *corev1.Pod) step {
+	s := lost(pod.Name, "has ended: "+string(pod.Status.Phase))
+	if c.Spec.Session == nil {
+		return s
+	}
+	if end := session.EndOf(pod); end != execution.SessionSandboxLost {
+		s.reason, s.message = session.Reason(end), "the session in sandbox "+pod.Name+" has ended: "+string(end)
 	}
 	return s
 }

@@ -18,6 +18,12 @@ func at(seconds int) time.Time { return t0.Add(time.Duration(seconds) * time.Sec
 func TestPlan(t *testing.T) {
 	running := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "p"}, Status: corev1.PodStatus{Phase: corev1.PodRunning, PodIPs: []corev1.PodIP{{IP: "10.0.0.1"}}}}
 	ended := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "p"}, Status: corev1.PodStatus{Phase: corev1.PodFailed}}
+	idle := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "p"}, Status: corev1.PodStatus{Phase: corev1.PodSucceeded, ContainerStatuses: []corev1.ContainerStatus{
+		{State: corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{Message: "idle"}}},
+	}}}
+	ofSession := func(c *v1alpha1.SandboxClaim) {
+		c.Spec.Session = &v1alpha1.ClaimSession{Language: "python", IdleSeconds: 60}
+	}
 	deleted := running.DeepCopy()
 	deleted.DeletionTimestamp = &metav1.Time{Time: at(1)}
 	tests := map[string]struct {
@@ -36,6 +42,11 @@ func TestPlan(t *testing.T) {
 			want: step{ready: "True", wake: at(600)}},
 		"its time is over": {pod: running, now: 600, want: step{ready: "False", reason: "Expired", finish: true}},
 		"its sandbox ended": {pod: ended, now: 5,
+			want: step{ready: "False", reason: "SandboxLost", finish: true}},
+		"its session was idle": {pod: idle, now: 5, change: ofSession, want: step{ready: "False", reason: "Idle", finish: true}},
+		"its session's sandbox was lost": {pod: ended, now: 5, change: ofSession,
+			want: step{ready: "False", reason: "SandboxLost", finish: true}},
+		"what a sandbox says that is no session's does not count": {pod: idle, now: 5,
 			want: step{ready: "False", reason: "SandboxLost", finish: true}},
 		"its sandbox is being deleted": {pod: deleted, now: 5,
 			want: step{ready: "False", reason: "SandboxLost", finish: true}},

@@ -14,6 +14,7 @@ import (
 	utilrand "k8s.io/apimachinery/pkg/util/rand"
 
 	"github.com/preheat-dev/preheat/api/sandbox/lock"
+	"github.com/preheat-dev/preheat/api/sandbox/session"
 	"github.com/preheat-dev/preheat/api/sandbox/tracecontext"
 	"github.com/preheat-dev/preheat/api/sandbox/v1alpha1"
 	"github.com/preheat-dev/preheat/controller/template"
@@ -139,7 +140,11 @@ func (e *effects) bind(ctx context.Context, b plan.Binding) (err error) {
 	}
 	ctx, end := e.reconciler.tracer.bind(ctx, claim, pod)
 	defer func() { end(err) }()
-	holder := lock.Holder{Claim: claim.Name, UID: claim.UID, Trace: tracecontext.Of(ctx)}
+	record, err := session.Annotation(&claim.Spec, claim.CreationTimestamp.Time, ShutdownTime(claim))
+	if err != nil {
+		return err
+	}
+	holder := lock.Holder{Claim: claim.Name, UID: claim.UID, Trace: tracecontext.Of(ctx), Session: record}
 	if left := ShutdownTime(claim).Sub(e.now); left > 0 {
 		holder.Deadline = left + claimSlack
 		if pod.Status.StartTime != nil {

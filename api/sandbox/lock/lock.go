@@ -39,6 +39,9 @@ type Holder struct {
 	Deadline time.Duration
 	// Trace is the holder's traceparent, if it is traced.
 	Trace string
+	// Session is what the Pod says of the session that it is for, if it is for
+	// one. The Pod must have annotations.
+	Session string
 }
 
 // Claim returns the patch that makes a warm sandbox the holder's. The Pod is
@@ -56,6 +59,9 @@ func Claim(h Holder) ([]byte, error) {
 	}
 	if h.Trace != "" {
 		ops = append(ops, label("add", v1alpha1.LabelTrace, h.Trace))
+	}
+	if h.Session != "" {
+		ops = append(ops, operation{Op: "add", Path: "/metadata/annotations/" + escape(v1alpha1.AnnotationSession), Value: h.Session})
 	}
 	if h.Deadline > 0 {
 		ops = append(ops, deadlineOf(h.Deadline))
@@ -122,8 +128,11 @@ func Lost(err error) bool {
 }
 
 func label(op, name, value string) operation {
-	return operation{Op: op, Path: "/metadata/labels/" + strings.ReplaceAll(name, "/", "~1"), Value: value}
+	return operation{Op: op, Path: "/metadata/labels/" + escape(name), Value: value}
 }
+
+// escape makes a name a part of a JSON Pointer (RFC 6901).
+func escape(name string) string { return strings.ReplaceAll(name, "/", "~1") }
 
 func encode(ops []operation) ([]byte, error) {
 	data, err := json.Marshal(ops)

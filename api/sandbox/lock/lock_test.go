@@ -119,3 +119,17 @@ func TestLost(t *testing.T) {
 		}
 	}
 }
+
+// A sandbox that is claimed for a session says so, and none else does.
+func TestSessionIsOnThePod(t *testing.T) {
+	warm := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{
+		Labels: map[string]string{v1alpha1.LabelState: v1alpha1.StateWarm}, Annotations: map[string]string{v1alpha1.AnnotationTokenKey: "k"},
+	}}
+	held, won := apply(t, warm, claim(lock.Holder{Claim: "session-a", Session: `{"language":"python"}`}))
+	if !won || held.Annotations[v1alpha1.AnnotationSession] != `{"language":"python"}` || held.Annotations[v1alpha1.AnnotationTokenKey] != "k" {
+		t.Errorf("won %v: %v", won, held.Annotations)
+	}
+	if held, won := apply(t, warm, claim(lock.Holder{Claim: "claim-a"})); !won || len(held.Annotations) != 1 {
+		t.Errorf("won %v: %v", won, held.Annotations)
+	}
+}

@@ -21,6 +21,7 @@ import (
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
 // +kubebuilder:printcolumn:name="Pool",type=string,priority=1,JSONPath=`.spec.warmPoolRef.name`
 // +kubebuilder:printcolumn:name="Reason",type=string,priority=1,JSONPath=`.status.conditions[?(@.type=="Ready")].reason`
+// +kubebuilder:printcolumn:name="Session",type=string,priority=1,JSONPath=`.spec.session.language`
 // +kubebuilder:validation:XValidation:rule="size(self.metadata.name) <= 63",message="the name must be no more than 63 characters: it becomes a label of the Pod"
 type SandboxClaim struct {
 	metav1.TypeMeta   `json:",inline"`
@@ -48,6 +49,21 @@ type SandboxClaimSpec struct {
 	BindTimeoutSeconds int32 `json:"bindTimeoutSeconds,omitempty"`
 	// +kubebuilder:default={}
 	Lifecycle Lifecycle `json:"lifecycle,omitempty"`
+	// Session makes it the claim of a session: its sandbox serves several runs,
+	// whichever process they come through, and ends itself when it is not used.
+	Session *ClaimSession `json:"session,omitempty"`
+}
+
+// ClaimSession is what the sandbox of a session needs to be known of.
+type ClaimSession struct {
+	// Language is what runs in it.
+	// +kubebuilder:validation:Pattern=`^[a-z0-9][a-z0-9+#._-]*$`
+	// +kubebuilder:validation:MaxLength=32
+	Language string `json:"language"`
+	// IdleSeconds is how long it stays unused.
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=86400
+	IdleSeconds int32 `json:"idleSeconds"`
 }
 
 // Binding says who takes the sandbox for a claim.

@@ -47,6 +47,11 @@ const (
 	ReasonExpired      = "Expired"
 	ReasonAnswered     = "Answered"
 	ReasonInterrupted  = "Interrupted"
+	// Of claims of sessions: closed by their callers, unused for as long as they stay
+	// so, or ended with a sandbox that was told to shut down.
+	ReasonClosed   = "Closed"
+	ReasonIdle     = "Idle"
+	ReasonShutdown = "Shutdown"
 	// ReasonAnswerDropped: the answer was dropped to make room for later ones.
 	ReasonAnswerDropped = "AnswerDropped"
 

@@ -27,6 +27,10 @@ const AnnotationTrace = GroupName + "/traceparent"
 // see package token.
 const AnnotationTokenKey = GroupName + "/token-key"
 
+// AnnotationSession is what is known of a session, on the Pod that is its sandbox;
+// see package session.
+const AnnotationSession = GroupName + "/session"
+
 // AnnotationBegun says of the claim of an event whether its program may have
 // begun: "false" from the claim's creation, "true" before its sandbox gets the
 // program. A claim that is over and says "false" never ran anything.
