@@ -29,6 +29,7 @@ _ONLY_AST = 0x0400  # ast.PyCF_ONLY_AST, without importing ast
 
 def enter():
     mode = os.environ.pop("_PREHEAT")
+    session = os.environ.pop("_PREHEAT_SESSION", None)
     os.set_inheritable(_RESULTS, False)
     import _preheat_display
     import _preheat_stdio
@@ -51,12 +52,19 @@ def enter():
         sys.path_importer_cache[os.path.join(os.getcwd(), _SCRIPT)] = None
         os.write(_RESULTS, b"R")
         args, env = _receive()
-        os.close(_CONTROL)
+        session = env.pop("_PREHEAT_SESSION", None)
+        if session is None:
+            os.close(_CONTROL)
         os.environ.clear()
         os.environ.update(env)
         sys.argv[1:] = args
         sys.orig_argv[2:] = args
     builtins.display = _preheat_display.display
+    if session is not None:
+        import _preheat_session
+
+        _preheat_session.begin(os.path.join(os.getcwd(), _SCRIPT))
+        return
     try:
         _show_last_expression()
     except Exception:
@@ -116,7 +124,7 @@ def _show_last_expression():
                 code = _compile(source, path)
                 break
             except SyntaxError as e:
-                _note_habit(source, e)
+                note_habit(source, e)
                 return
             except Warning:
                 pass
@@ -143,19 +151,26 @@ def _try(source, path):
         try:
             compile(source, path, "exec", dont_inherit=True)
         except SyntaxError as e:
-            _note_habit(source, e)
+            note_habit(source, e)
 
 
 def _compile(source, path):
     """Compiles a program so that its last value is displayed, if it has one."""
     tree = compile(source, path, "exec", _ONLY_AST, dont_inherit=True)
-    if not tree.body or not _has_value(tree.body[-1]) or _is_silenced(source, tree.body[-1]):
+    if not display_last_of(tree, source):
         return None
+    return compile(tree, path, "exec", dont_inherit=True)
+
+
+def display_last_of(tree, source):
+    """Passes the last value of a program to display; False if it has none."""
+    if not tree.body or not _has_value(tree.body[-1]) or _is_silenced(source, tree.body[-1]):
+        return False
     last = tree.body[-1]
     at = _position(last)
     function = ast.Name("__preheat_display__", ast.Load(), **at)
     last.value = ast.Call(function, [last.value], [], **at)
-    return compile(tree, path, "exec", dont_inherit=True)
+    return True
 
 
 class _warnings_filtered:
@@ -180,7 +195,7 @@ def _has_value(statement):
     value = statement.value
     if isinstance(value, ast.Constant):
         return value.value not in (None, ...)
-    if isinstance(value, (ast.Await, ast.Yield, ast.YieldFrom)):
+    if isinstance(value, (ast.Yield, ast.YieldFrom)):
         return False
     return not (isinstance(value, ast.Call) and isinstance(value.func, ast.Name) and value.func.id == "print")
 
@@ -196,7 +211,7 @@ def _is_silenced(source, statement):
     return rest[statement.end_col_offset :].lstrip().startswith(b";")
 
 
-def _note_habit(source, error):
+def note_habit(source, error):
     """Says in a note what of a notebook is not Python."""
     lines = source.splitlines()
     at = error.lineno or 0

@@ -52,6 +52,24 @@ def note(text):
     _send(b'{"note":%s}' % _quote(text).encode())
 
 
+def end_cell(sequence, exit_code, written):
+    """Says that a session's cell has ended; written is empty if it has not.
+
+    So short a record is written whole or not at all, and noting that is the
+    same step: a signal's handler that raises comes before or after both.
+    """
+    import fcntl
+
+    head = b'{"cell":{"sequence":%d,"exit_code":%d}}' % (sequence, exit_code)
+    record = len(head).to_bytes(4, "big") + head
+    with _sending:
+        fcntl.lockf(_RESULTS, fcntl.LOCK_EX)
+        try:
+            written.extend(map(os.write, (_RESULTS,), (record,)))
+        finally:
+            fcntl.lockf(_RESULTS, fcntl.LOCK_UN)
+
+
 def send_figure(figure):
     """Shows a figure of matplotlib."""
     parts = [("image/png", _png(figure))]

@@ -56,7 +56,8 @@ def _own_manager():
     return globals().get("FigureManager", ())
 
 
-def _show_at_end(process):
+def show_open(process):
+    """Shows the figures that are open and were not shown as they are."""
     if os.getpid() != process:
         return  # a forked child has its parent's figures
     for manager in Gcf.get_all_fig_managers():
@@ -67,11 +68,12 @@ def _show_at_end(process):
             _send(figure)
         except Exception as e:
             words = " ".join(str(e).split())
+            _failed.add(figure)
             _preheat_display.note(f"figure {manager.num} could not be drawn: {type(e).__name__}: {words}")
 
 
 FigureManagerBase.show = _Show()
-atexit.register(_show_at_end, os.getpid())
+atexit.register(show_open, os.getpid())
 
 
 def __getattr__(name):

@@ -199,6 +199,21 @@ def _before_others():
         buffer.settle_all()
 
 
+def settle_cell():
+    """Writes what this thread and those that have ended have written.
+
+    The others go on, and their lines become whole later.
+    """
+    _floods.end()
+    alive = sys._current_frames()
+    for buffer in _buffers:
+        for thread in [thread for thread in list(buffer.parts) if thread not in alive]:
+            part = buffer.parts.pop(thread, None)
+            if part is not None and not buffer.closed:
+                _io.BufferedWriter.write(buffer, part[0])
+        buffer.settle()
+
+
 def _audit(event, _, events=frozenset((
         "subprocess.Popen", "os.system", "os.exec", "os.posix_spawn", "os.forkpty",
         "os.kill", "os.killpg", "signal.pthread_kill")), write=_before_others):
