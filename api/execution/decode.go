@@ -18,22 +18,30 @@ import (
 // document is not JSON.
 func Decode(document []byte) (Request, *Problem) {
 	var r Request
-	err := json.Unmarshal(document, &r, json.RejectUnknownMembers(true), json.WithUnmarshalers(elements()))
+	if problem := decode(document, &r); problem != nil {
+		return Request{}, problem
+	}
+	return r, nil
+}
+
+// decode fills what into points to, a struct of the contract.
+func decode(document []byte, into any) *Problem {
+	err := json.Unmarshal(document, into, json.RejectUnknownMembers(true), json.WithUnmarshalers(elements()))
 	if err == nil {
 		if kind := jsontext.Value(document).Kind(); kind != '{' {
-			return Request{}, notAnObject(kind)
+			return notAnObject(kind)
 		}
-		return r, nil
+		return nil
 	}
 	var syntactic *jsontext.SyntacticError
 	var semantic *json.SemanticError
 	switch {
 	case errors.As(err, &syntactic):
-		return Request{}, wrongSyntax(document, syntactic)
+		return wrongSyntax(document, syntactic)
 	case errors.As(err, &semantic):
-		return Request{}, wrongValue(semantic)
+		return wrongValue(semantic)
 	}
-	return Request{}, NewProblem(ProblemMalformed, "The body cannot be read as a request.")
+	return NewProblem(ProblemMalformed, "The body cannot be read as a request.")
 }
 
 // wrongSyntax is the problem of a document that is not JSON.

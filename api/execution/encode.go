@@ -15,7 +15,10 @@ const pieceBytes = 32 << 10
 
 // Encode writes r's JSON document to w. It never holds more than a small piece
 // of it encoded: a string of control characters is six times as long in JSON.
-func (r *Result) Encode(w io.Writer) error {
+func (r *Result) Encode(w io.Writer) error { return r.encode(w, func(*document) {}) }
+
+// encode is Encode with further members, which more writes.
+func (r *Result) encode(w io.Writer, more func(*document)) error {
 	d := &document{w: bufio.NewWriterSize(w, pieceBytes)}
 	d.text(`{"stdout":`, r.Stdout)
 	d.text(`,"stderr":`, r.Stderr)
@@ -31,6 +34,7 @@ func (r *Result) Encode(w io.Writer) error {
 	d.value(`,"usage":`, r.Usage)
 	d.value(`,"timings_ms":`, r.TimingsMS)
 	d.value(`,"notes":`, r.Notes)
+	more(d)
 	d.raw("}")
 	if err := d.w.Flush(); d.err == nil {
 		d.err = err

@@ -33,6 +33,27 @@ type ServerLimits struct {
 	// CPUs and Processes are what each sandbox has.
 	CPUs      float64 `json:"cpus"`
 	Processes int64   `json:"processes"`
+	// Sessions is what sessions may ask for.
+	Sessions SessionLimits `json:"sessions"`
+}
+
+// SessionLimits is what a server allows of sessions.
+type SessionLimits struct {
+	// Open bounds the sessions that are open at once, OpenPerPool those of
+	// one pool.
+	Open        int `json:"open"`
+	OpenPerPool int `json:"open_per_pool"`
+	// IdleSeconds and LifetimeSeconds are used where a request leaves them
+	// out; the maxima are the most that it may ask for.
+	IdleSeconds            float64 `json:"idle_seconds"`
+	MaximumIdleSeconds     float64 `json:"maximum_idle_seconds"`
+	LifetimeSeconds        float64 `json:"lifetime_seconds"`
+	MaximumLifetimeSeconds float64 `json:"maximum_lifetime_seconds"`
+	// FileBytes bounds one file that is sent to a session; what the sandbox has
+	// on its disk bounds all of them.
+	FileBytes int64 `json:"file_bytes"`
+	// Listed is how many files a list shows at most.
+	Listed int `json:"listed"`
 }
 
 // DefaultLimits are the limits of a server that is not configured.
@@ -44,6 +65,10 @@ func DefaultLimits() ServerLimits {
 		BodyBytes: 24 * mib, Files: 100, FileBytes: 16 * mib,
 		Artifacts: 20, ArtifactBytes: 16 * mib, Results: 50, ResultBytes: 16 * mib,
 		QueueSeconds: 10, EventQueueSeconds: 120, CPUs: 1, Processes: 128,
+		Sessions: SessionLimits{
+			Open: 24, OpenPerPool: 16, IdleSeconds: 600, MaximumIdleSeconds: 3600, LifetimeSeconds: 3600, MaximumLifetimeSeconds: 86400,
+			FileBytes: 1024 * mib, Listed: 10000,
+		},
 	}
 }
 

@@ -24,6 +24,10 @@ type Problem struct {
 	RetryAfterSeconds int `json:"retry_after_seconds,omitempty"`
 	// Waiting is how many requests wait for a sandbox, where there was none.
 	Waiting *int `json:"waiting,omitempty"`
+	// Reason says why a session is over.
+	Reason SessionEnd `json:"reason,omitempty"`
+	// Running is the id of the execution that a session is busy with.
+	Running string `json:"running,omitempty"`
 	// Partial is what the program had written when the platform failed.
 	Partial *Partial `json:"partial,omitempty"`
 
@@ -126,6 +130,21 @@ const (
 	// ProblemAnswerDropped is of an event that an earlier delivery has answered,
 	// with an answer that is no longer kept. No broker sends it again.
 	ProblemAnswerDropped ProblemType = "answer-dropped"
+	// ProblemSessionEnded is of a session that there was; Reason says why it is
+	// over.
+	ProblemSessionEnded ProblemType = "session-ended"
+	// ProblemSessionBusy: another execution, Running, goes on in the session.
+	ProblemSessionBusy ProblemType = "session-busy"
+	// ProblemNothingRuns: there is no execution to interrupt.
+	ProblemNothingRuns ProblemType = "nothing-runs"
+	// ProblemTooManySessions: as many sessions are open as may be.
+	ProblemTooManySessions ProblemType = "too-many-sessions"
+	// ProblemNoSessions: the server's pools keep no sessions.
+	ProblemNoSessions ProblemType = "no-sessions"
+	// ProblemPrecondition: a file is not as If-Match or If-None-Match has it.
+	ProblemPrecondition ProblemType = "precondition-failed"
+	// ProblemRange: a file has nothing in the range that was asked for.
+	ProblemRange ProblemType = "range-not-satisfiable"
 )
 
 const problemURN = "urn:preheat:problem:"
@@ -167,6 +186,27 @@ func (t ProblemType) kind() problemKind {
 		return problemKind{http.StatusGone, "The execution was interrupted"}
 	case ProblemAnswerDropped:
 		return problemKind{http.StatusGone, "The answer is no longer kept"}
+	}
+	return t.sessionKind()
+}
+
+// sessionKind is kind for the problems of sessions.
+func (t ProblemType) sessionKind() problemKind {
+	switch t {
+	case ProblemSessionEnded:
+		return problemKind{http.StatusGone, "The session has ended"}
+	case ProblemSessionBusy:
+		return problemKind{http.StatusConflict, "The session is busy"}
+	case ProblemNothingRuns:
+		return problemKind{http.StatusConflict, "Nothing runs in the session"}
+	case ProblemTooManySessions:
+		return problemKind{http.StatusTooManyRequests, "Too many sessions are open"}
+	case ProblemNoSessions:
+		return problemKind{http.StatusNotImplemented, "There are no sessions"}
+	case ProblemPrecondition:
+		return problemKind{http.StatusPreconditionFailed, "The precondition failed"}
+	case ProblemRange:
+		return problemKind{http.StatusRequestedRangeNotSatisfiable, "The range cannot be satisfied"}
 	}
 	return problemKind{http.StatusInternalServerError, "Internal error"}
 }

@@ -193,8 +193,8 @@ func decodeFiles(files []File, limits ServerLimits) ([]ProgramFile, *Problem) {
 	return decoded, nil
 }
 
-// checkPath says what is wrong with a file's path, and notes it in seen.
-func checkPath(p string, seen map[string]bool) string {
+// checkLocation says what is wrong with a path below the working directory.
+func checkLocation(p string) string {
 	switch {
 	case p == "":
 		return "The path is empty."
@@ -208,7 +208,18 @@ func checkPath(p string, seen map[string]bool) string {
 		return "The path must be relative."
 	case path.Clean(p) != p || p == "." || p == ".." || strings.HasPrefix(p, "../"):
 		return "The path must stay inside the working directory, without '.', '..' and empty parts."
-	case isScript(p):
+	case slices.ContainsFunc(strings.Split(p, "/"), func(part string) bool { return len(part) > maxName }):
+		return fmt.Sprintf("A part of the path has more than %d bytes.", maxName)
+	}
+	return ""
+}
+
+// checkPath says what is wrong with a file's path, and notes it in seen.
+func checkPath(p string, seen map[string]bool) string {
+	if wrong := checkLocation(p); wrong != "" {
+		return wrong
+	}
+	if isScript(p) {
 		return "This is the name of the program itself."
 	}
 	if _, taken := seen[p]; taken {
@@ -220,9 +231,6 @@ func checkPath(p string, seen map[string]bool) string {
 			return fmt.Sprintf("Another entry has %q as a file.", clip(dir))
 		}
 		seen[dir] = false
-	}
-	if slices.ContainsFunc(strings.Split(p, "/"), func(part string) bool { return len(part) > maxName }) {
-		return fmt.Sprintf("A part of the path has more than %d bytes.", maxName)
 	}
 	return ""
 }

@@ -62,6 +62,8 @@ func TestValidateNamesTheVariable(t *testing.T) {
 	for name, value := range map[string]string{
 		"PREHEAT_TIMEOUT": "301s", "PREHEAT_QUEUE_TIMEOUT": "0s", "PREHEAT_EVENT_QUEUE_TIMEOUT": "-1s",
 		"PREHEAT_SANDBOX_MEMORY_MIB": "31", "PREHEAT_SANDBOX_CORES": "0", "PREHEAT_SANDBOX_PROCESSES": "1",
+		"PREHEAT_MAX_SESSIONS": "-1", "PREHEAT_MAX_POOL_SESSIONS": "25", "PREHEAT_SESSION_IDLE": "2h", "PREHEAT_SESSION_LIFETIME": "25h",
+		"PREHEAT_SESSION_FILE_MIB": "0",
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Setenv(name, value)

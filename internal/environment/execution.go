@@ -21,6 +21,19 @@ type Execution struct {
 	SandboxMemoryMIB int64   `envDefault:"512"`
 	SandboxCores     float64 `envDefault:"1"`
 	SandboxProcesses int64   `envDefault:"128"`
+	// MaxSessions bounds the sessions that are open at once, MaxPoolSessions
+	// those of one pool.
+	MaxSessions     int `envDefault:"24"`
+	MaxPoolSessions int `envDefault:"16"`
+	// SessionIdle and MaxSessionIdle are how long a session stays unused, by
+	// default and at most, SessionLifetime and MaxSessionLifetime how long it
+	// stays at all.
+	SessionIdle        time.Duration `envDefault:"10m"`
+	MaxSessionIdle     time.Duration `envDefault:"1h"`
+	SessionLifetime    time.Duration `envDefault:"1h"`
+	MaxSessionLifetime time.Duration `envDefault:"24h"`
+	// SessionFileMIB bounds one file that is sent to a session.
+	SessionFileMIB int64 `envDefault:"1024"`
 }
 
 // Validate returns an error that names a variable whose value cannot be.
@@ -39,6 +52,22 @@ func (e Execution) Validate() error {
 	case e.SandboxProcesses < 32:
 		return errors.New("PREHEAT_SANDBOX_PROCESSES must be 32 or more")
 	}
+	return e.validateSessions()
+}
+
+func (e Execution) validateSessions() error {
+	switch {
+	case e.MaxSessions < 0:
+		return errors.New("PREHEAT_MAX_SESSIONS must not be negative")
+	case e.MaxPoolSessions < 0 || e.MaxPoolSessions > e.MaxSessions:
+		return errors.New("PREHEAT_MAX_POOL_SESSIONS must be from 0 to PREHEAT_MAX_SESSIONS")
+	case e.SessionIdle < time.Second || e.MaxSessionIdle < e.SessionIdle:
+		return errors.New("PREHEAT_SESSION_IDLE must be 1s or more and not above PREHEAT_MAX_SESSION_IDLE")
+	case e.SessionLifetime < time.Second || e.MaxSessionLifetime < e.SessionLifetime:
+		return errors.New("PREHEAT_SESSION_LIFETIME must be 1s or more and not above PREHEAT_MAX_SESSION_LIFETIME")
+	case e.SessionFileMIB < 1:
+		return errors.New("PREHEAT_SESSION_FILE_MIB must be 1 or more")
+	}
 	return nil
 }
 
@@ -49,5 +78,9 @@ func (e Execution) Limits() execution.ServerLimits {
 	l.Default.MemoryBytes, l.Maximum.MemoryBytes = e.SandboxMemoryMIB<<20, e.SandboxMemoryMIB<<20
 	l.QueueSeconds, l.EventQueueSeconds = e.QueueTimeout.Seconds(), e.EventQueueTimeout.Seconds()
 	l.CPUs, l.Processes = e.SandboxCores, e.SandboxProcesses
+	s := &l.Sessions
+	s.Open, s.OpenPerPool, s.FileBytes = e.MaxSessions, e.MaxPoolSessions, e.SessionFileMIB<<20
+	s.IdleSeconds, s.MaximumIdleSeconds = e.SessionIdle.Seconds(), e.MaxSessionIdle.Seconds()
+	s.LifetimeSeconds, s.MaximumLifetimeSeconds = e.SessionLifetime.Seconds(), e.MaxSessionLifetime.Seconds()
 	return l
 }
