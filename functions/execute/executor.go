@@ -28,16 +28,22 @@ const tracerName = "github.com/preheat-dev/preheat/functions/execute"
 
 // Executor runs programs.
 type Executor struct {
-	pool    pool.Pool
-	limits  execution.ServerLimits
-	metrics *Metrics
-	log     *slog.Logger
-	pace    pace
+	pool pool.Pool
+	// sessions is nil where the pool keeps none.
+	sessions pool.Sessions
+	limits   execution.ServerLimits
+	metrics  *Metrics
+	log      *slog.Logger
+	pace     pace
 }
 
 // New returns an executor that claims its sandboxes from p, which it guards.
 func New(p pool.Pool, limits execution.ServerLimits, m *Metrics, log *slog.Logger) *Executor {
-	return &Executor{pool: pool.Guard(p), limits: limits, metrics: m, log: log}
+	e := &Executor{pool: pool.Guard(p), limits: limits, metrics: m, log: log}
+	if sessions, ok := p.(pool.Sessions); ok {
+		e.sessions = pool.GuardSessions(sessions)
+	}
+	return e
 }
 
 // Limits returns what a request may ask for.
@@ -98,6 +104,8 @@ type request struct {
 	capture int64
 	// lossy leaves out of the result what there is no memory for.
 	lossy bool
+	// turn is the sandbox of a session, for a run in it; others claim theirs.
+	turn *turn
 }
 
 // queue is how long an execution waits for a sandbox.
@@ -146,9 +154,9 @@ func (e *Executor) execute(ctx context.Context, r request, sink Sink, began time
 		return &c.result, e.runProblem(ctx, r.id, err)
 	}
 	timeout := seconds(p.Limits.TimeoutSeconds)
-	sandbox, err := e.claim(ctx, pool.Claim{
+	sandbox, err := e.sandbox(ctx, r, pool.Claim{
 		Language: p.Language, Pool: p.Pool, ID: r.id, Event: r.event, Memory: e.memory(p), Deadline: began.Add(r.queue.time + timeout + 2*overtime),
-	}, r.queue)
+	})
 	claimed := time.Now()
 	if err != nil {
 		return &c.result, err
@@ -196,6 +204,14 @@ func reserve(ctx context.Context, p *execution.Program, sink Sink) (*budget.Rese
 		return budget.NewReserve(ctx, 0)
 	}
 	return budget.NewReserve(ctx, reserved)
+}
+
+// sandbox is where r runs: its session's, or one that is claimed for it.
+func (e *Executor) sandbox(ctx context.Context, r request, want pool.Claim) (pool.Sandbox, error) {
+	if r.turn != nil {
+		return r.turn, nil
+	}
+	return e.claim(ctx, want, r.queue)
 }
 
 // claim waits for a sandbox for as long as the queue allows.
@@ -262,6 +278,9 @@ func (e *Executor) runProblem(ctx context.Context, id string, err error) *execut
 		return execution.NewProblem(execution.ProblemSandboxLost, "The sandbox was ended: it sent more than it may.")
 	case errors.Is(err, pool.ErrSandboxLost):
 		return execution.NewProblem(execution.ProblemSandboxLost, "The sandbox ended before it reported how the program ended.")
+	}
+	if problem := sessionProblem(err); problem != nil {
+		return problem
 	}
 	e.log.Error("A run failed", "execution", id, "error", err)
 	return execution.NewProblem(execution.ProblemInternal, "The sandbox failed to run the program.")

@@ -16,6 +16,8 @@ type Metrics struct {
 	problems   *prometheus.CounterVec
 	seconds    *prometheus.HistogramVec
 	inFlight   prometheus.Gauge
+	// runs are those in sessions, by what became of the interpreter.
+	runs *prometheus.CounterVec
 }
 
 // NewMetrics registers the measurements.
@@ -26,6 +28,7 @@ func NewMetrics(r prometheus.Registerer) *Metrics {
 		problems:   metric.NewCounter(r, metric.ExecutionProblems),
 		seconds:    metric.NewHistogram(r, metric.ExecutionSeconds, buckets),
 		inFlight:   metric.NewGauge(r, metric.ExecutionsInFlight).WithLabelValues(),
+		runs:       metric.NewCounter(r, metric.SessionRuns),
 	}
 }
 

@@ -40,6 +40,9 @@ const (
 	ChatFirstByte      Name = "preheat_chat_first_byte_seconds"
 	ChatRequest        Name = "preheat_chat_request_seconds"
 	AuditEvents        Name = "preheat_audit_events_total"
+	SessionsOpen       Name = "preheat_sessions_open"
+	SessionsEnded      Name = "preheat_sessions_ended_total"
+	SessionRuns        Name = "preheat_session_runs_total"
 )
 
 // Description is what a metric means.
@@ -77,6 +80,9 @@ func All() []Description {
 		{MemoryUsed, nil, "Bytes that requests and results hold."},
 		{ChatFirstByte, []string{"source"}, "Time from a chat request to the first byte of its answer."},
 		{ChatRequest, []string{"source", "outcome"}, "Time from a chat request to the end of its answer."},
+		{SessionsOpen, []string{"pool"}, "Sessions that are open."},
+		{SessionsEnded, []string{"pool", "reason"}, "Sessions that ended, by why."},
+		{SessionRuns, []string{"language", "state"}, "Runs in sessions, by what became of the interpreter."},
 		{AuditEvents, []string{"result"}, "Completed events for the sink: sent, failed, or dropped at a full queue."},
 	}
 }
