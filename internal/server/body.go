@@ -29,6 +29,20 @@ func Body(c *fiber.Ctx) ([]byte, error) {
 	return x.body.whole()
 }
 
+// StreamBody returns c's body as it comes, which may have as many as limit
+// bytes, whatever Config.BodyLimit is: nothing of it is kept. Each piece must
+// come within Config.BodyTimeout, the whole may take longer. Errors are fit to be a
+// handler's. It also works in a handler that Native runs.
+func StreamBody(c *fiber.Ctx, limit int64) (io.Reader, error) {
+	x := exchangeOf(c)
+	if x == nil {
+		return nil, errForeign
+	}
+	x.body.limit, x.body.streamed, x.conn.bodyLimit = limit, true, limit
+	x.body.beyond = execution.NewProblem(execution.ProblemTooLarge, "The body exceeds %d bytes.", limit)
+	return x.body, nil
+}
+
 // decodedCopies is how often what a body of BodyWithin says is there once more:
 // decoded, or as it is sent on.
 const decodedCopies = 1
@@ -90,10 +104,12 @@ type requestBody struct {
 	io.ReadCloser
 	exchange *exchange
 	length   int64
+	limit    int64
 	expects  bool
 	// limit bounds the body; beyond it, it is the problem beyond.
-	limit  int64
 	beyond *execution.Problem
+	// streamed: the time for the body is one for each piece.
+	streamed bool
 
 	received int64
 	begun    bool
@@ -105,6 +121,7 @@ type requestBody struct {
 
 func newRequestBody(x *exchange, r *http.Request) *requestBody {
 	limit := int64(x.server.config.BodyLimit)
+	x.conn.bodyLimit = limit
 	return &requestBody{
 		limit: limit, beyond: execution.NewProblem(execution.ProblemTooLarge, "The body exceeds %d bytes.", limit),
 		ReadCloser: r.Body, exchange: x, length: r.ContentLength, expects: r.Header.Get("Expect") != "", ended: r.ContentLength == 0,
@@ -123,7 +140,7 @@ func (b *requestBody) Read(p []byte) (int, error) {
 	if b.ended {
 		return 0, io.EOF
 	}
-	if !b.begun {
+	if !b.begun || b.streamed {
 		b.begun = true
 		_ = b.exchange.conn.SetReadDeadline(time.Now().Add(b.exchange.server.config.BodyTimeout))
 	}

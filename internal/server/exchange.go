@@ -44,7 +44,7 @@ type exchange struct {
 	// What a handler of fiber leaves for after its return: its error, another
 	// handler, or the producer of a stream.
 	err     error
-	native  http.Handler
+	native  func(http.ResponseWriter, *http.Request) error
 	produce func() error
 	// streamed says that a producer wrote the response.
 	streamed bool
@@ -120,7 +120,7 @@ func (x *exchange) handle() (err error) {
 	}
 	switch {
 	case x.native != nil:
-		x.native.ServeHTTP(x.response, x.request)
+		return x.native(x.response, x.request)
 	case x.produce != nil:
 		return x.stream()
 	}

@@ -31,13 +31,23 @@ func exchangeOf(c *fiber.Ctx) *exchange {
 // its body bounded, its panic a problem.
 func HTTPHandler(h http.Handler) fiber.Handler {
 	return func(c *fiber.Ctx) error {
-		x := exchangeOf(c)
-		if x == nil {
-			return errForeign
-		}
-		x.native = h
-		return nil
+		return Native(c, func(w http.ResponseWriter, r *http.Request) error {
+			h.ServeHTTP(w, r)
+			return nil
+		})
 	}
+}
+
+// Native answers c by h, as HTTPHandler does. An error before anything was sent
+// becomes a problem; after that the response is cut, so that the client can tell
+// it from a complete one. h runs after the handler returned: it must not touch c.
+func Native(c *fiber.Ctx, h func(http.ResponseWriter, *http.Request) error) error {
+	x := exchangeOf(c)
+	if x == nil {
+		return errForeign
+	}
+	x.native = h
+	return nil
 }
 
 // Handle serves all methods of a path of fiber's form by h, see HTTPHandler.
