@@ -138,7 +138,7 @@ func named(files []*candidate, count int) string {
 
 // sendOne sends a file, with its content if that fits.
 func sendOne(root int, c *candidate, fits bool, send Send) error {
-	a := execution.Artifact{Path: printable(c.path), Size: int64(c.st.Size), MIME: mimeOf(c.path)}
+	a := execution.Artifact{Path: printable(c.path), Size: int64(c.st.Size), MIME: MIME(c.path)}
 	switch {
 	case c.st.Mode&unix.S_IFMT == unix.S_IFLNK:
 		a.Omitted = OmittedLink

@@ -198,7 +198,7 @@ func TestTypes(t *testing.T) {
 		"a.XLSX": "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet", "b.pptx": "application/vnd.openxmlformats-officedocument.presentationml.presentation",
 		"c.ipynb": "application/x-ipynb+json", "d.rs": "text/plain", "e.tar.gz": "application/gzip", "f": "application/octet-stream", ".png": "image/png",
 	} {
-		if got := mimeOf(name); got != want {
+		if got := MIME(name); got != want {
 			t.Errorf("%s is %s, not %s", name, got, want)
 		}
 	}
@@ -301,7 +301,7 @@ func FuzzNames(f *testing.F) {
 		write(t, dir, name, "content")
 		got, notes := collect(t, dir, Inventory{}, generous)
 		must(t, os.Remove(filepath.Join(dir, name)))
-		want := []execution.Artifact{{Path: printable(name), Size: 7, MIME: mimeOf(name), Content: "content"}}
+		want := []execution.Artifact{{Path: printable(name), Size: 7, MIME: MIME(name), Content: "content"}}
 		if !reflect.DeepEqual(got, want) || len(notes) != 0 {
 			t.Fatalf("%q was collected as %+v (notes %q)", name, got, notes)
 		}

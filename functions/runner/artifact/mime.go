@@ -5,9 +5,9 @@ import (
 	"strings"
 )
 
-// mimeOf is the media type that a file's name stands for. The table is ours,
+// MIME is the media type that a file's name stands for. The table is ours,
 // so that an artifact has the same type on every host.
-func mimeOf(name string) string {
+func MIME(name string) string {
 	ext := strings.ToLower(filepath.Ext(name))
 	for _, table := range []func(string) string{textType, mediaType, documentType} {
 		if mime := table(ext); mime != "" {
