@@ -2,6 +2,7 @@
 // streams of server-sent events. It translates to execute.Executor and back, and knows
 // nothing of sandboxes.
 //
+//	/v1/sessions               sandboxes that stay for several runs
 //	GET  /v1/languages, /v1/limits, /v1/pools
 //	GET  /healthz, /readyz, /metrics
 //
@@ -51,6 +52,7 @@ func (a *API) Wait() { a.running.Wait() }
 
 // Register adds the routes, but for the one that takes requests.
 func (a *API) Register(r fiber.Router) {
+	a.registerSessions(r)
 	r.Get("/v1/languages", a.getLanguages)
 	r.Get("/v1/limits", a.getLimits)
 	r.Get("/v1/pools", a.getPools)

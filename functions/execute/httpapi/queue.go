@@ -112,11 +112,11 @@ func (q *queue) Artifact(a execution.Artifact) error {
 }
 
 // close puts the terminal event.
-func (q *queue) close(x execution.Exit) {
+func (q *queue) close(exit any) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	q.closed = true
-	q.add(event{name: execution.EventExit, data: x})
+	q.add(event{name: execution.EventExit, data: exit})
 }
 
 func (q *queue) put(e event) error {

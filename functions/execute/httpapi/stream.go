@@ -20,7 +20,21 @@ func (a *API) Stream(ctx context.Context, c *fiber.Ctx, p *execution.Program, en
 		return server.NothingToResume(c)
 	}
 	id := server.RequestID(c)
-	q, err := newQueue(ctx, execution.Start{Language: p.Language, RequestID: id})
+	return a.stream(ctx, c, p.Language, func(q *queue) error {
+		result, err := a.executor.Execute(ctx, id, p, q)
+		err = attributeShutdown(ctx, result, err)
+		q.close(exitOf(result, err, id))
+		if err == nil && ended != nil {
+			ended(result)
+		}
+		return err
+	})
+}
+
+// stream answers c with the events that run puts into a queue, the terminal
+// one last.
+func (a *API) stream(ctx context.Context, c *fiber.Ctx, language string, run func(*queue) error) error {
+	q, err := newQueue(ctx, execution.Start{Language: language, RequestID: server.RequestID(c)})
 	if err != nil {
 		return execute.NoMemory()
 	}
@@ -28,12 +42,7 @@ func (a *API) Stream(ctx context.Context, c *fiber.Ctx, p *execution.Program, en
 	var failed error
 	a.running.Go(func() {
 		defer close(done)
-		result, err := a.executor.Execute(ctx, id, p, q)
-		failed = attributeShutdown(ctx, result, err)
-		q.close(exitOf(result, failed, id))
-		if failed == nil && ended != nil {
-			ended(result)
-		}
+		failed = run(q)
 	})
 	select {
 	case <-q.started:
