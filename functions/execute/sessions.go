@@ -234,6 +234,8 @@ func sessionProblem(err error) *execution.Problem {
 		problem.Running = busy.Running
 	case errors.Is(err, pool.ErrNoSession):
 		problem = execution.NewProblem(execution.ProblemNotFound, "There is no such session.")
+	case errors.Is(err, pool.ErrNoSessions):
+		problem = noSessions()
 	case errors.Is(err, pool.ErrTooManySessions):
 		problem = execution.NewProblem(execution.ProblemTooManySessions, "As many sessions are open as there may be; /v1/limits says how many.")
 		problem.RetryAfterSeconds = 5

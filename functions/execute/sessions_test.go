@@ -101,6 +101,7 @@ func TestSessionProblems(t *testing.T) {
 		{pool.ErrNoSession, http.StatusNotFound, execution.ProblemNotFound},
 		{&pool.SessionEndedError{Reason: execution.SessionIdle}, http.StatusGone, execution.ProblemSessionEnded},
 		{&pool.BusyError{Running: "other"}, http.StatusConflict, execution.ProblemSessionBusy},
+		{pool.ErrNoSessions, http.StatusNotImplemented, execution.ProblemNoSessions},
 		{pool.ErrTooManySessions, http.StatusTooManyRequests, execution.ProblemTooManySessions},
 		{pool.ErrNoSandbox, http.StatusTooManyRequests, execution.ProblemNoSandbox},
 		{pool.ErrClosed, http.StatusServiceUnavailable, execution.ProblemNotReady},

@@ -15,6 +15,8 @@ var (
 	// ErrNoSession: there is no session of that id, or no longer anything that
 	// is known of it.
 	ErrNoSession = errors.New("there is no such session")
+	// ErrNoSessions: the pool keeps no sessions.
+	ErrNoSessions = errors.New("the pool keeps no sessions")
 	// ErrTooManySessions: as many sessions are open as there may be.
 	ErrTooManySessions = errors.New("too many sessions are open")
 	// ErrNoFile: there is no file at that path of a session's folder.

@@ -18,6 +18,32 @@ type Backend interface {
 	Version(language string) string
 }
 
+// SessionBackend is a Backend all of whose instances are Keepers.
+type SessionBackend interface {
+	Backend
+	// KeepsSessions reports whether they are.
+	KeepsSessions() bool
+}
+
+// Keeper is an Instance that can serve a session in place of one run.
+type Keeper interface {
+	Instance
+	// Keep opens the session that want describes and info is to name. It is
+	// called once, and Run not at all then. The runner ends the sandbox by itself
+	// some time after the session should have ended.
+	Keep(ctx context.Context, info pool.SessionInfo, want pool.SessionClaim) (Kept, error)
+	// Prioritize undoes Deprioritize.
+	Prioritize() error
+}
+
+// Kept is the session in a Keeper. Its methods must return soon after their
+// context's end.
+type Kept interface {
+	pool.Session
+	// Done is closed when the sandbox has ended.
+	Done() <-chan struct{}
+}
+
 // ErrNoCapacity is wrapped by errors of Create that say nothing about the pool:
 // the backend has as many sandboxes as it can have.
 var ErrNoCapacity = errors.New("no capacity for another sandbox")

@@ -24,6 +24,9 @@ type Config struct {
 	WarmTimeout time.Duration
 	// MaxAge is the age at which a warm sandbox is replaced; 0 means never.
 	MaxAge time.Duration
+	// MaxSessions bounds the sessions that are open at once, MaxPoolSessions
+	// those of one pool.
+	MaxSessions, MaxPoolSessions int
 }
 
 // PoolConfig is one warm pool.

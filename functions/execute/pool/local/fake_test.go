@@ -22,6 +22,10 @@ type fake struct {
 	create  func(ctx context.Context, name string) error
 	destroy func(ctx context.Context, i *instance) error
 	run     func(ctx context.Context, i *instance, sink pool.Sink) (pool.Outcome, error)
+	// turn is a run in a session; without it there are no sessions. keep is why
+	// one cannot be opened.
+	turn func(ctx context.Context, k *kept, sink pool.Sink) (pool.SessionOutcome, error)
+	keep error
 	// leave says that a failed creation leaves an instance.
 	leave bool
 

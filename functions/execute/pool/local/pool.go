@@ -47,6 +47,8 @@ type Pool struct {
 
 	mu      sync.Mutex
 	pools   []*warmPool
+	open    map[string]*session // by their ids
+	ended   ends
 	changed chan struct{}
 	closing bool
 }
@@ -59,7 +61,7 @@ func New(c Config, b Backend, m *Metrics, log *slog.Logger) (*Pool, error) {
 	if err := c.Validate(); err != nil {
 		return nil, err
 	}
-	p := &Pool{config: c, backend: b, log: log, metrics: m, changed: make(chan struct{})}
+	p := &Pool{config: c, backend: b, log: log, metrics: m, changed: make(chan struct{}), open: map[string]*session{}}
 	p.ctx, p.cancel = context.WithCancel(context.Background())
 	p.destroying, p.giveUp = context.WithCancelCause(context.Background())
 	for _, pc := range c.Pools {
@@ -99,6 +101,9 @@ var errClosing = errors.New("the pool does not wait for it any longer")
 func (p *Pool) Close() error {
 	p.mu.Lock()
 	p.closing = true
+	for _, s := range p.open {
+		p.end(s, execution.SessionShutdown)
+	}
 	for _, wp := range p.pools {
 		for _, s := range wp.sandboxes {
 			s.end(p)

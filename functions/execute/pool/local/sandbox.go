@@ -94,7 +94,7 @@ func (s *sandbox) Run(ctx context.Context, run pool.Run, sink pool.Sink) (pool.O
 	ended := stop()
 	switch {
 	case err == nil && wasKilled(outcome):
-		return s.whoKilled(outcome, ended), nil
+		return whoKilled(outcome, ended, s.instance.OOMKills()), nil
 	case err == nil:
 		return outcome, nil
 	case !errors.Is(err, pool.ErrSandboxLost):
@@ -173,12 +173,12 @@ func wasKilled(o pool.Outcome) bool {
 
 // whoKilled is how such a program ended, seen from outside: at its time limit, or
 // at a memory limit that its runner cannot see.
-func (s *sandbox) whoKilled(o pool.Outcome, ended bool) pool.Outcome {
+func whoKilled(o pool.Outcome, ended bool, kills int64) pool.Outcome {
 	if ended {
 		o.Status = execution.StatusTimedOut
 		return o
 	}
-	if kills := s.instance.OOMKills(); kills > 0 {
+	if kills > 0 {
 		o.Status, o.Usage.OOMKills = execution.StatusOutOfMemory, kills
 	}
 	return o

@@ -25,6 +25,8 @@ type warmPool struct {
 	served bool
 	// timer calls step when the plan asks for it.
 	timer *time.Timer
+	// sessions counts those that are open or being opened.
+	sessions int
 }
 
 // waiter is a claim in line. got yields its sandbox, or nil at the end.
