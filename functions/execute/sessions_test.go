@@ -37,7 +37,7 @@ func (k *keeping) Sessions(context.Context) ([]pool.SessionInfo, error) {
 	return []pool.SessionInfo{{ID: "secret", Pool: "small"}}, k.err
 }
 func (k *keeping) EndSession(context.Context, string) error { return k.err }
-func (*keeping) Status() []execution.PoolStatus              { return nil }
+func (*keeping) Status() []execution.PoolStatus             { return nil }
 
 // scripted is a session whose runs end as outcome and err say.
 type scripted struct {
