@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"net"
 	"time"
@@ -129,38 +128,43 @@ func (c *Client) Execute(ctx context.Context, run Run, sink Sink) (Outcome, erro
 	if ctx.Err() != nil {
 		return Outcome{}, fmt.Errorf("sending the run: %w", context.Cause(ctx))
 	}
-	stop := context.AfterFunc(ctx, c.cancel)
+	stop := context.AfterFunc(ctx, func() { c.cancel(cancelGrace) })
 	defer stop()
 	if err := c.send(run); err != nil {
 		return Outcome{}, err
 	}
-	in := incoming{ctx: ctx, sink: sink, limits: run.Limits}
+	var out Outcome
+	if err := c.receive(ctx, run.Limits, sink, &out); err != nil {
+		return Outcome{}, err
+	}
+	return out, nil
+}
+
+// receive feeds sink until the runner reports the exit, which goes to out.
+func (c *Client) receive(ctx context.Context, limits Limits, sink Sink, out any) error {
+	in := incoming{ctx: ctx, sink: sink, limits: limits}
 	for {
 		t, payload, err := c.frames.next()
 		if err != nil {
-			if ctx.Err() != nil {
-				err = errors.Join(err, context.Cause(ctx))
-			}
-			return Outcome{}, fmt.Errorf("reading from the runner: %w", err)
+			return fmt.Errorf("reading from the runner: %w", withCause(ctx, err))
 		}
 		if t == frameExit {
-			var out Outcome
-			if err := json.Unmarshal(payload, &out); err != nil {
-				return Outcome{}, fmt.Errorf("%w: exit: %w", errFrame, err)
+			if err := json.Unmarshal(payload, out); err != nil {
+				return fmt.Errorf("%w: exit: %w", errFrame, err)
 			}
-			return out, nil
+			return nil
 		}
 		if err := in.frame(t, payload); err != nil {
-			return Outcome{}, err
+			return err
 		}
 	}
 }
 
 // cancel asks the runner to end and bounds the wait for its answer.
-func (c *Client) cancel() {
+func (c *Client) cancel(grace time.Duration) {
 	now := time.Now()
-	_ = c.conn.SetReadDeadline(now.Add(cancelGrace))
-	_ = c.conn.SetWriteDeadline(now.Add(cancelGrace))
+	_ = c.conn.SetReadDeadline(now.Add(grace))
+	_ = c.conn.SetWriteDeadline(now.Add(grace))
 	_ = writeFrame(c.conn, frameCancel, nil)
 }
 

@@ -27,12 +27,18 @@ const (
 	frameEnd      frameType = 'z' // ends it: empty, or why it is not whole
 	frameExit     frameType = 'x'
 	frameFailure  frameType = 'f'
+
+	frameOperation frameType = 'p' // an Operation
+	frameFile      frameType = 'F' // a SessionFile
+	frameReply     frameType = 'y' // a Reply
 )
 
 const (
 	headerLen = 5
 	// maxHello bounds a hello, and what is read of a run in its place.
 	maxHello = 4 << 10
+	// maxOperation bounds an operation: its path may be 4,096 bytes long.
+	maxOperation = 32 << 10
 	// maxRunFrame bounds what a runner reads: the largest run (code, input
 	// files) fits, base64 included.
 	maxRunFrame = 64 << 20

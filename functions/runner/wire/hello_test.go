@@ -33,7 +33,9 @@ func TestHello(t *testing.T) {
 		"a hello":                 {sent: string(raw(frameHello, good)), want: Hello{Version: 2, Token: "t", Role: RoleRun}},
 		"fields of later":         {sent: string(raw(frameHello, `{"more":1,`+good[1:])), want: Hello{Version: 2, Token: "t", Role: RoleRun}},
 		"no token":                {sent: string(raw(frameHello, `{"version":2,"role":"run"}`)), want: Hello{Version: 2, Role: RoleRun}},
-		"a later version":         {sent: string(raw(frameHello, `{"version":3,"token":"t","role":"run"}`)), code: FailureVersion},
+		"a later version":         {sent: string(raw(frameHello, `{"version":4,"token":"t","role":"run"}`)), code: FailureVersion},
+		"a session":               {sent: string(raw(frameHello, `{"version":3,"token":"t","role":"session"}`)), want: Hello{Version: 3, Token: "t", Role: RoleSession}},
+		"a session of version 2":  {sent: string(raw(frameHello, `{"version":2,"token":"t","role":"session"}`)), code: FailureVersion},
 		"no version":              {sent: string(raw(frameHello, `{"token":"t","role":"run"}`)), code: FailureVersion},
 		"version 1 has no hello":  {sent: string(raw(frameHello, `{"version":1,"token":"t","role":"run"}`)), code: FailureVersion},
 		"another role":            {sent: string(raw(frameHello, `{"version":2,"token":"t","role":"attach"}`)), code: FailureVersion},
@@ -72,10 +74,13 @@ func TestVersions(t *testing.T) {
 		ready string
 		token string // of the run
 		hello bool
+		// version is that of the hello.
+		version int
 	}{
 		"a runner of version 1": {ready: "", token: "t"},
-		"of this version":       {ready: `{"version":2}`, hello: true},
-		"of a later version":    {ready: `{"version":9,"more":[]}`, hello: true},
+		"without sessions":      {ready: `{"version":2}`, hello: true, version: 2},
+		"of this version":       {ready: `{"version":3}`, hello: true, version: 3},
+		"of a later version":    {ready: `{"version":9,"more":[]}`, hello: true, version: 3},
 	} {
 		t.Run(name, func(t *testing.T) {
 			ours, theirs := net.Pipe()
@@ -88,7 +93,7 @@ func TestVersions(t *testing.T) {
 				if test.hello {
 					var h Hello
 					check(t, err, json.Unmarshal(payload, &h))
-					if kind != frameHello || h != (Hello{Version: Version, Token: "t", Role: RoleRun}) {
+					if kind != frameHello || h != (Hello{Version: test.version, Token: "t", Role: RoleRun}) {
 						t.Errorf("a frame %q: %s", kind, payload)
 					}
 					kind, payload, err = r.next()

@@ -54,13 +54,24 @@ func (s *Server) Hello() (Hello, error) {
 	if err := json.Unmarshal(s.frames.buf, &h); err != nil {
 		return Hello{}, fmt.Errorf("%w: hello: %w", errFrame, err)
 	}
-	if h.Version <= oldest || h.Version > Version || h.Role != RoleRun {
+	if !speaks(h) {
 		return Hello{}, &Failure{
 			Code:   FailureVersion,
 			Detail: fmt.Sprintf("the runner speaks versions %d to %d and has no version %d with the role %.20q", oldest, Version, h.Version, h.Role),
 		}
 	}
 	return h, nil
+}
+
+// speaks reports whether the runner speaks the version and the role of h.
+func speaks(h Hello) bool {
+	switch h.Role {
+	case RoleRun:
+		return h.Version > oldest && h.Version <= Version
+	case RoleSession:
+		return h.Version >= sessions && h.Version <= Version
+	}
+	return false
 }
 
 // helloOfRun is the hello of version 1, which is how the run begins.

@@ -1,5 +1,6 @@
 // Package wire is the protocol between execute and the runner inside a
-// sandbox: frames over one stream connection that serves one execution.
+// sandbox: frames over a stream connection that serves one execution, or one
+// operation on a session.
 //
 //	runner → execute   ready                                (once)
 //	execute → runner   hello, then run                      (once)
@@ -17,7 +18,8 @@
 // since a program may have taken its runner over.
 //
 // Version 1 has no hello: ready is empty, and the token is the first field of
-// the run. Both ends speak it with an end that is older.
+// the run. Version 2 has no sessions, see RoleSession. Both ends speak them with
+// an end that is older.
 package wire
 
 import (
@@ -29,7 +31,7 @@ import (
 // Version is the newest version of the protocol, oldest the oldest one that
 // both ends still understand.
 const (
-	Version = 2
+	Version = 3
 	oldest  = 1
 )
 
@@ -116,6 +118,8 @@ type Outcome struct {
 type Failure struct {
 	Code   FailureCode `json:"code"`
 	Detail string      `json:"detail"`
+	// Field is the request's field that is wrong, where Detail does not name it.
+	Field string `json:"field,omitempty"`
 }
 
 // FailureCode is the kind of a Failure.
