@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/preheat-dev/preheat/api/execution"
 	"github.com/preheat-dev/preheat/functions/runner/wire"
 )
 
@@ -61,40 +62,55 @@ func (a *admission) open(l net.Listener) {
 	a.listener = l
 }
 
-// admit returns the run that conn brings if it is the sandbox's one. The error
-// wraps ErrNoRun if it is not.
-func (a *admission) admit(conn net.Conn, s *wire.Server, limits timeouts) (wire.Run, error) {
+// admit returns the run that conn brings if it is the sandbox's one, or what opens
+// a session in its place and the session's files. The error wraps ErrNoRun if it
+// is neither.
+func (a *admission) admit(conn net.Conn, s *wire.Server, limits timeouts) (*wire.Operation, wire.Run, error) {
 	defer a.forget(conn)
-	if err := a.await(conn, s, limits); err != nil {
-		return wire.Run{}, fmt.Errorf("%w: %w", ErrNoRun, errors.Join(err, a.refuse(conn, s, err)))
+	op, err := a.await(conn, s, limits)
+	if err != nil {
+		return nil, wire.Run{}, fmt.Errorf("%w: %w", ErrNoRun, errors.Join(err, a.refuse(conn, s, err)))
 	}
 	_ = conn.SetReadDeadline(deadline(limits.run))
 	run, err := s.ReadRun()
 	if err != nil {
-		return wire.Run{}, errors.Join(err, s.Fail(&wire.Failure{Code: wire.FailureInternal, Detail: err.Error()}))
+		a.closeListener()
+		return nil, wire.Run{}, errors.Join(err, s.Fail(&wire.Failure{Code: wire.FailureInternal, Detail: err.Error()}))
 	}
 	_ = conn.SetReadDeadline(time.Time{})
-	return run, nil
+	return op, run, nil
 }
 
-// await returns without an error when conn has begun the one run.
-func (a *admission) await(conn net.Conn, s *wire.Server, limits timeouts) error {
+// await returns without an error when conn has begun the one run, or the session
+// that it opens in its place.
+func (a *admission) await(conn net.Conn, s *wire.Server, limits timeouts) (*wire.Operation, error) {
 	a.limit(conn, limits.hello)
 	if err := s.Ready(); err != nil {
-		return fmt.Errorf("reporting ready: %w", err)
+		return nil, fmt.Errorf("reporting ready: %w", err)
 	}
 	hello, err := s.Hello()
 	if err != nil {
-		return err
+		return nil, err
 	}
 	if err := a.authorize(hello); err != nil {
-		return err
+		return nil, err
+	}
+	var open *wire.Operation
+	if hello.Role == wire.RoleSession {
+		op, err := s.ReadOperation()
+		if err != nil {
+			return nil, err
+		}
+		if op.Kind != wire.OperationOpen {
+			return nil, errNoSession
+		}
+		open = &op
 	}
 	a.limit(conn, limits.wait)
 	if err := s.AwaitRun(); err != nil {
-		return err
+		return nil, err
 	}
-	return a.take(conn)
+	return open, a.take(conn, open != nil)
 }
 
 // authorize checks that a connection's other end may use this sandbox.
@@ -111,8 +127,12 @@ func (a *admission) authorize(hello wire.Hello) error {
 
 var errUsed = &wire.Failure{Code: wire.FailureUsed, Detail: "the sandbox has accepted a run before"}
 
-// take accepts the run that conn begins, and ends all waiting for another.
-func (a *admission) take(conn net.Conn) error {
+// errNoSession is of the kind of all operations on a session that is not there.
+var errNoSession = &wire.Failure{Code: wire.FailureSession, Detail: string(execution.SessionSandboxLost)}
+
+// take accepts the run, or the session, that conn begins, and ends all waiting for
+// another. A session goes on to take connections.
+func (a *admission) take(conn net.Conn, session bool) error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if a.used {
@@ -123,10 +143,19 @@ func (a *admission) take(conn net.Conn) error {
 	for other := range a.waiting {
 		_ = other.SetReadDeadline(time.Unix(1, 0))
 	}
-	if a.listener != nil {
+	if a.listener != nil && !session {
 		_ = a.listener.Close()
 	}
 	return nil
+}
+
+// closeListener lets no more connections come.
+func (a *admission) closeListener() {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.listener != nil {
+		_ = a.listener.Close()
+	}
 }
 
 // refuse reports why conn's run is not accepted. A connection that was silent
@@ -174,11 +203,16 @@ func deadline(d time.Duration) time.Time {
 }
 
 // ServeListener serves the connections that come through l until one has
-// brought a run and that is over and reported. It closes l as soon as it has
-// accepted the run.
+// brought a run and that is over and reported, or the session that one has opened
+// is over. It closes l as soon as it has accepted the run.
 func (r *Runner) ServeListener(l net.Listener) error {
 	r.admission.open(l)
-	return listen(l, func(conn net.Conn) error { return r.serve(conn, networkTimeouts) })
+	err := listen(l, func(conn net.Conn) error { return r.serve(conn, networkTimeouts) })
+	if s := r.session.Load(); s != nil {
+		s.wait()
+		return nil
+	}
+	return err
 }
 
 // listen serves connections, maxConns at once, until the listener is closed,

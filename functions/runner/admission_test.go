@@ -49,7 +49,7 @@ func (d *door) serve(conn net.Conn, limits timeouts) error {
 		d.most.Store(n)
 	}
 	s := wire.NewServer(counted{conn, &d.read})
-	if _, err := d.admit(conn, s, limits); err != nil {
+	if _, _, err := d.admit(conn, s, limits); err != nil {
 		return err
 	}
 	if err := s.Started(); err != nil {

@@ -30,7 +30,7 @@ type interpreter struct {
 
 // startWarm starts an interpreter ahead and waits until it waits.
 func startWarm(p *processes, a *arrivals, l language.Language, env []string, dir string) (*interpreter, error) {
-	in, err := start(p, a, l, l.Warm, append(env, "_PREHEAT=warm"), dir)
+	in, err := start(p, a, l, l.Warm, append(env, "_PREHEAT=warm"), dir, true)
 	if err != nil {
 		return nil, err
 	}
@@ -67,12 +67,12 @@ func startCold(p *processes, a *arrivals, l language.Language, args, env []strin
 	if len(l.Warm) > 0 {
 		env = append(env, "_PREHEAT=cold")
 	}
-	return start(p, a, l, slices.Concat(l.Cold, args), env, dir)
+	return start(p, a, l, slices.Concat(l.Cold, args), env, dir, len(l.Warm) > 0)
 }
 
-// start starts a process with five pipes: 0 to 2, 3 from the runner, without
-// which no harness waits, and 4 to the runner.
-func start(p *processes, a *arrivals, l language.Language, argv, env []string, dir string) (*interpreter, error) {
+// start starts a process with four or five pipes: 0 to 2, 3 from the runner, if it
+// has a harness that waits, and 4 to the runner.
+func start(p *processes, a *arrivals, l language.Language, argv, env []string, dir string, waits bool) (*interpreter, error) {
 	in := &interpreter{lang: l, arrivals: a, stdout: -1, stderr: -1, results: -1}
 	theirs := make([]int, 0, 5)
 	defer func() {
@@ -90,7 +90,7 @@ func start(p *processes, a *arrivals, l language.Language, argv, env []string, d
 		return func() (int, error) { return inputPipe(ours) }
 	}
 	pipes := []func() (int, error){input(&in.stdin), output(&in.stdout), output(&in.stderr), nil, output(&in.results)}
-	if len(l.Warm) > 0 {
+	if waits {
 		pipes[3] = input(&in.control)
 	}
 	var files []uintptr

@@ -16,7 +16,7 @@ import (
 // A record is the length of its head (four bytes, big endian), the head, which
 // is JSON, and the contents of the parts that it names.
 type results struct {
-	server *wire.Server
+	server *wire.Server // nil between the cells of a session
 	limits wire.Limits
 	// alternatives says that the caller takes results of several parts.
 	alternatives bool
@@ -30,13 +30,36 @@ type results struct {
 
 	bytes, count, missed int64
 	notes                []string
+
+	// cell takes the ends of a session's cells; nothing else has them.
+	cell func(cellRecord)
 }
 
-// recordHead is what a record says of itself: it has parts, or is a note.
+// newResults returns the results of a run.
+func newResults(server *wire.Server, run wire.Run) *results {
+	return &results{server: server, limits: run.Limits, alternatives: run.Alternatives}
+}
+
+// renew makes r the results of the next cell.
+func (r *results) renew(server *wire.Server, run wire.Run) {
+	r.server, r.limits, r.alternatives = server, run.Limits, run.Alternatives
+	r.bytes, r.count, r.missed = 0, 0, 0
+}
+
+// recordHead is what a record says of itself: it has parts, is a note, or a cell's
+// end.
 type recordHead struct {
 	// Parts are one value in several media types, the richest first.
 	Parts []wire.Part `json:"parts"`
 	Note  string      `json:"note"`
+	// Cell is the end of a cell.
+	Cell *cellRecord `json:"cell"`
+}
+
+// cellRecord says how a cell of a session has ended.
+type cellRecord struct {
+	Sequence int64 `json:"sequence"`
+	ExitCode int   `json:"exit_code"`
 }
 
 const (
@@ -90,7 +113,12 @@ func (r *results) fail() {
 // begin starts the record with this head.
 func (r *results) begin(head []byte, position int64) {
 	var h recordHead
-	if err := json.Unmarshal(head, &h); err != nil || len(h.Parts) > maxParts || len(h.Parts) == 0 && h.Note == "" {
+	err := json.Unmarshal(head, &h)
+	if err == nil && h.Cell != nil && r.cell != nil {
+		r.cell(*h.Cell)
+		return
+	}
+	if err != nil || len(h.Parts) > maxParts || len(h.Parts) == 0 && h.Note == "" {
 		r.fail()
 		return
 	}
@@ -110,11 +138,14 @@ func (r *results) begin(head []byte, position int64) {
 	if !r.alternatives {
 		sent = sent[:1]
 	}
+	if r.server == nil {
+		sent = nil
+	}
 	for size(sent) > r.limits.ResultBytes-r.bytes && len(sent) > 1 {
 		// The first one alone may still fit.
 		sent = sent[:len(sent)-1]
 	}
-	if size(sent) > r.limits.ResultBytes-r.bytes || r.count == int64(r.limits.Results) {
+	if len(sent) > 0 && (size(sent) > r.limits.ResultBytes-r.bytes || r.count == int64(r.limits.Results)) {
 		r.missed++
 		sent = nil
 	}
@@ -160,7 +191,8 @@ func (r *results) advance() {
 	}
 }
 
-// close ends what is incomplete and returns the notes.
+// close ends what is incomplete and returns the notes. What comes after it is
+// skipped.
 func (r *results) close() []string {
 	if len(r.left) > 0 && r.open > 0 {
 		_ = r.server.EndItem(wire.Unreadable)
@@ -169,7 +201,9 @@ func (r *results) close() []string {
 	if r.missed > 0 {
 		r.notes = append(r.notes, fmt.Sprintf("%d rich result(s) are left out: they exceed the limits", r.missed))
 	}
-	return r.notes
+	notes := r.notes
+	r.server, r.notes, r.open = nil, nil, 0
+	return notes
 }
 
 func (r *results) note(text string) {

@@ -1,5 +1,5 @@
 // Package runner is the process inside every sandbox: PID 1, static, started
-// once and good for one run.
+// once and good for one run, or for one session.
 //
 // It starts the interpreters that its sandbox keeps warm and says ready. On
 // the one run that it accepts it writes the program's files, hands the program
@@ -7,6 +7,9 @@
 // within the limits, and watches the clock from outside the program's reach.
 // When the program ends, or its time, output or caller does, the runner kills
 // every process, collects rich results and artifacts, and reports one outcome.
+//
+// A session is several runs of one caller in one interpreter, with files that can
+// be read and written in between. Each operation on it has a connection of its own.
 package runner
 
 import (
@@ -19,9 +22,9 @@ import (
 	"maps"
 	"net"
 	"os"
-	"path/filepath"
 	"runtime/debug"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -52,11 +55,13 @@ type Config struct {
 // Runner holds a sandbox's processes.
 type Runner struct {
 	config    Config
+	language  func(name string) (language.Language, bool)
 	procs     *processes
 	pipes     *arrivals
 	warm      map[string]*interpreter
 	program   *interpreter // once there is a run
 	admission admission
+	session   atomic.Pointer[session] // once one is open
 	reserve   memoryReserve
 	memory    *memoryEvents
 	// oomBefore is how many processes were killed for memory before the run.
@@ -84,7 +89,7 @@ func New(config Config) (*Runner, error) {
 		return nil, err
 	}
 	r := &Runner{
-		config: config, admission: admission{tokenHash: config.TokenHash}, procs: newProcesses(), pipes: pipes,
+		config: config, language: language.Find, admission: admission{tokenHash: config.TokenHash}, procs: newProcesses(), pipes: pipes,
 		warm: map[string]*interpreter{}, reserve: reserve, memory: openMemoryEvents(config.CgroupRoot),
 	}
 	for _, name := range config.Warm {
@@ -95,20 +100,23 @@ func New(config Config) (*Runner, error) {
 		if len(lang.Warm) == 0 {
 			continue
 		}
-		env := maps.Clone(config.Env)
-		if lang.Rich && len(config.Imports) > 0 {
-			env["_PREHEAT_IMPORT"] = strings.Join(config.Imports, ",")
-		}
-		in, err := startWarm(r.procs, r.pipes, lang, environ(env), config.WorkDir)
-		if err != nil {
+		if r.warm[name], err = r.startWarm(lang); err != nil {
 			return nil, err
 		}
-		r.warm[name] = in
 	}
 	if err := r.warmUp(); err != nil {
 		return nil, err
 	}
 	return r, r.procs.Protect()
+}
+
+// startWarm starts an interpreter that waits for what it is to run.
+func (r *Runner) startWarm(lang language.Language) (*interpreter, error) {
+	env := maps.Clone(r.config.Env)
+	if lang.Rich && len(r.config.Imports) > 0 {
+		env["_PREHEAT_IMPORT"] = strings.Join(r.config.Imports, ",")
+	}
+	return startWarm(r.procs, r.pipes, lang, environ(env), r.config.WorkDir)
 }
 
 // warmUp does once what a run does after the program's end: the caller waits for
@@ -145,19 +153,36 @@ func (r *Runner) Idle() bool { return r.admission.idle() }
 // ErrNoRun says that a connection ended before it brought a run that was accepted.
 var ErrNoRun = errors.New("no run")
 
-// Serve carries out the run that comes over conn, whose other end made the
-// sandbox, and returns when it is over and reported. The error wraps ErrNoRun
-// while the sandbox is still good.
-func (r *Runner) Serve(conn net.Conn) error { return r.serve(conn, timeouts{}) }
+// Serve carries out the run or the session that comes over conn, whose other end
+// made the sandbox, and returns when it is over and reported. The error wraps
+// ErrNoRun while the sandbox is still good.
+func (r *Runner) Serve(conn net.Conn) error {
+	err := r.serve(conn, timeouts{})
+	if s := r.session.Load(); s != nil {
+		return s.serveOver(conn)
+	}
+	return err
+}
 
-// serve carries out the run that comes over conn, if it is the sandbox's one.
+// serve carries out what conn brings: the sandbox's one run, or an operation on
+// its session.
 func (r *Runner) serve(conn net.Conn, limits timeouts) error {
+	if s := r.session.Load(); s != nil {
+		return errors.Join(ErrNoRun, s.serve(conn, limits))
+	}
 	server := wire.NewServer(conn)
-	run, err := r.admission.admit(conn, server, limits)
+	op, run, err := r.admission.admit(conn, server, limits)
 	if err != nil {
 		return err
 	}
-	received := time.Now()
+	if op != nil {
+		return r.keep(conn, server, *op, run)
+	}
+	return r.carryOut(server, run, time.Now())
+}
+
+// carryOut carries out the sandbox's one run and reports its end.
+func (r *Runner) carryOut(server *wire.Server, run wire.Run, received time.Time) error {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
 	go func() {
@@ -186,24 +211,33 @@ func report(server *wire.Server, outcome wire.Outcome, failed error) error {
 		return server.Exit(outcome)
 	}
 	slog.Error("The run failed", "error", failed)
-	failure := &wire.Failure{Code: wire.FailureInternal, Detail: failed.Error()}
-	var invalid *invalidError
-	if errors.As(failed, &invalid) {
-		failure.Code = wire.FailureInvalid
-	}
-	return server.Fail(failure)
+	return server.Fail(failureOf(failed))
 }
 
-// invalidError is a run that cannot be carried out because of what is in it.
-type invalidError struct{ err error }
+// failureOf is what the other end learns of an error.
+func failureOf(err error) *wire.Failure {
+	failure := &wire.Failure{Code: wire.FailureInternal, Detail: err.Error()}
+	var invalid *invalidError
+	if errors.As(err, &invalid) {
+		failure.Code, failure.Field = wire.FailureInvalid, invalid.field
+	}
+	return failure
+}
+
+// invalidError is what cannot be carried out because of what is in it.
+type invalidError struct {
+	err error
+	// field is the request's field that is wrong, where err does not name it.
+	field string
+}
 
 func (e *invalidError) Error() string { return e.err.Error() }
 func (e *invalidError) Unwrap() error { return e.err }
 
 func (r *Runner) execute(ctx context.Context, s *wire.Server, run wire.Run, received time.Time) (wire.Outcome, error) {
-	lang, ok := language.Find(run.Language)
+	lang, ok := r.language(run.Language)
 	if !ok {
-		return wire.Outcome{}, &invalidError{fmt.Errorf("unknown language %q", run.Language)}
+		return wire.Outcome{}, &invalidError{err: fmt.Errorf("unknown language %q", run.Language)}
 	}
 	known, err := r.prepare(lang, run)
 	if err != nil {
@@ -255,18 +289,11 @@ func (r *Runner) prepare(lang language.Language, run wire.Run) (artifact.Invento
 		return nil, fmt.Errorf("opening the working directory: %w", err)
 	}
 	defer func() { _ = root.Close() }()
-	for i, f := range run.Files {
-		if dir := filepath.Dir(f.Path); dir != "." {
-			if err := root.MkdirAll(dir, 0o755); err != nil {
-				return nil, &invalidError{fmt.Errorf("files[%d].path: %w", i, err)}
-			}
-		}
-		if err := create(root, f.Path, f.Content); err != nil {
-			return nil, &invalidError{fmt.Errorf("files[%d]: %w", i, err)}
-		}
+	if err := writeFiles(root, run.Files, os.O_EXCL); err != nil {
+		return nil, err
 	}
-	if err := create(root, lang.Script, run.Code); err != nil {
-		return nil, &invalidError{fmt.Errorf("code: %w", err)}
+	if err := write(root, lang.Script, run.Code, os.O_EXCL); err != nil {
+		return nil, &invalidError{err: fmt.Errorf("code: %w", err)}
 	}
 	return artifact.Take(r.config.WorkDir)
 }
@@ -283,15 +310,6 @@ func dropInput(run *wire.Run) {
 	if size > worthwhile {
 		debug.FreeOSMemory()
 	}
-}
-
-func create(root *os.Root, path string, content []byte) error {
-	f, err := root.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
-	if err != nil {
-		return err
-	}
-	_, err = f.Write(content)
-	return errors.Join(err, f.Close())
 }
 
 // killIdleInterpreters kills the waiting interpreters except keep, so that the
@@ -328,7 +346,7 @@ func (r *Runner) begin(lang language.Language, run wire.Run) (*interpreter, erro
 	if err != nil {
 		var path *fs.PathError
 		if errors.As(err, &path) || strings.Contains(err.Error(), "argument list too long") {
-			err = &invalidError{err}
+			err = &invalidError{err: err}
 		}
 		return nil, err
 	}

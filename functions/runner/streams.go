@@ -33,18 +33,22 @@ type streams struct {
 // pieceLen is the most that a piece grows to, in bytes.
 const pieceLen = 64 << 10
 
-// watch starts to feed the program and to read its output.
-func watch(server *wire.Server, in *interpreter, run wire.Run) *streams {
-	s := &streams{
-		arrivals: in.arrivals, server: server, limits: run.Limits, exceeded: make(chan struct{}),
-		results: &results{server: server, limits: run.Limits, alternatives: run.Alternatives},
-	}
+// newStreams returns the streams of a run, before anything is written.
+func newStreams(server *wire.Server, run wire.Run, results *results) *streams {
+	s := &streams{server: server, limits: run.Limits, exceeded: make(chan struct{}), results: results}
 	for stream := range s.captures {
 		s.captures[stream] = capture.New(run.Limits.Output, func(data []byte, skipped int64) {
 			// The exit report fails for the same reason as this.
 			_ = server.Output(execution.Stream(stream), data, skipped)
 		})
 	}
+	return s
+}
+
+// watch starts to feed the program and to read its output.
+func watch(server *wire.Server, in *interpreter, run wire.Run) *streams {
+	s := newStreams(server, run, newResults(server, run))
+	s.arrivals = in.arrivals
 	s.fed.Go(func() {
 		_, _ = in.stdin.Write(run.Stdin) // a program need not read it
 		_ = in.stdin.Close()
@@ -64,6 +68,11 @@ func (s *streams) finish(in *interpreter) (execution.Truncated, []string) {
 	s.arrivals.stop()
 	<-s.done
 	s.fed.Wait()
+	return s.close()
+}
+
+// close returns what was left out, and notes. All is read and passed on.
+func (s *streams) close() (execution.Truncated, []string) {
 	return execution.Truncated{Stdout: s.captures[execution.Stdout].Close(), Stderr: s.captures[execution.Stderr].Close()}, s.results.close()
 }
 

@@ -25,6 +25,9 @@ type Language struct {
 	// one; Warm is empty where there is nothing to start ahead.
 	Cold []string `json:"cold"`
 	Warm []string `json:"warm,omitempty"`
+	// Session starts an interpreter that serves the cells of a session, where
+	// none is warm; it is empty for a language that keeps no sessions.
+	Session []string `json:"session,omitempty"`
 	// Rich says that the interpreter's harness collects rich results.
 	Rich bool `json:"rich,omitempty"`
 	// Startup are prefixes of environment names that an interpreter or the

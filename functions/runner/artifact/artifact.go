@@ -330,3 +330,25 @@ func isTemporary(path string) bool {
 	}
 	return false
 }
+
+// List returns the paths of the regular files below dir that keep wants, in their
+// order, at most most of them, and reports whether there are more. It follows no
+// link, and its work is bounded as that of Collect.
+func List(dir string, most int, keep func(path string) bool) (paths []string, more bool, err error) {
+	w := walker{visit: func(path string, st *unix.Statx_t) {
+		switch {
+		case st.Mode&unix.S_IFMT != unix.S_IFREG || !keep(path):
+		case len(paths) == most:
+			more = true
+		default:
+			paths = append(paths, path)
+		}
+	}}
+	switch err := walkAs(dir, w); {
+	case errors.Is(err, fs.ErrNotExist), errors.Is(err, fs.ErrPermission):
+		return nil, false, fmt.Errorf("looking at the files: %w", err)
+	case err != nil:
+		more = true // what could not be looked at
+	}
+	return paths, more, nil
+}

@@ -29,6 +29,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/preheat-dev/preheat/api/execution"
 	"github.com/preheat-dev/preheat/functions/runner"
 	"github.com/preheat-dev/preheat/functions/runner/capacity"
 )
@@ -89,7 +90,28 @@ func run() error {
 		}
 		return nil
 	}
-	return listen(r, set["LISTEN"], warm)
+	err = listen(r, set["LISTEN"], warm)
+	return errors.Join(err, reportEnd(r.SessionEnd()))
+}
+
+// terminationLog is where the kubelet looks for why a container has ended.
+const terminationLog = "/dev/termination-log"
+
+// reportEnd writes why a session is over, if there was one, to where the kubelet
+// takes it into the Pod's status.
+func reportEnd(why execution.SessionEnd) error {
+	if why == "" {
+		return nil
+	}
+	f, err := os.OpenFile(terminationLog, os.O_WRONLY|os.O_TRUNC, 0)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("saying why the session is over: %w", err)
+	}
+	_, err = f.WriteString(string(why))
+	return errors.Join(err, f.Close())
 }
 
 // environment splits the environment into the runner's settings, without
@@ -122,8 +144,8 @@ func tokenHash(set map[string]string) ([]byte, error) {
 	return hash, nil
 }
 
-// endOnTerm lets SIGTERM end a sandbox that runs nothing: a program must not
-// end its own report.
+// endOnTerm lets SIGTERM end a sandbox that runs nothing, and a session: a program
+// must not end its own report.
 func endOnTerm(r *runner.Runner) {
 	term := make(chan os.Signal, 1)
 	signal.Notify(term, unix.SIGTERM)
@@ -132,6 +154,7 @@ func endOnTerm(r *runner.Runner) {
 			if r.Idle() {
 				os.Exit(0)
 			}
+			r.Shutdown()
 		}
 	}()
 }
