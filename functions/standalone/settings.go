@@ -122,6 +122,7 @@ func (s *settings) pools() local.Config {
 			Name: "python", Size: s.PoolSize, Languages: []string{"python", "bash"}, Warm: []string{"python"}, Imports: s.WarmImports,
 		}},
 		MaxSandboxes: s.MaxSandboxes, MaxCreating: 2, WarmTimeout: 30 * time.Second, MaxAge: time.Hour,
+		MaxSessions: s.MaxSessions, MaxPoolSessions: s.MaxPoolSessions,
 	}
 	if s.JavascriptPoolSize > 0 {
 		c.Pools = append(c.Pools, local.PoolConfig{
