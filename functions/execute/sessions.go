@@ -208,6 +208,10 @@ func (e *Executor) sessionError(ctx context.Context, err error) error {
 	if err == nil {
 		return nil
 	}
+	var invalid *pool.InvalidError
+	if errors.As(err, &invalid) {
+		return execution.Invalid(invalid.Field, "The session cannot do this: %s.", invalid.Detail)
+	}
 	if problem := sessionProblem(err); problem != nil {
 		return problem
 	}

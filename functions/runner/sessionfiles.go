@@ -96,7 +96,11 @@ func fileError(err error) error {
 	case errors.Is(err, fs.ErrNotExist):
 		return errNoFile
 	case errors.Is(err, unix.ENOSPC), errors.Is(err, unix.EDQUOT):
-		return &invalidError{field: "path", err: fmt.Errorf("the session's folder is full: %w", err)}
+		return &invalidError{field: "path", err: errors.New("there is no room left in the session's folder")}
+	}
+	var at *fs.PathError
+	if errors.As(err, &at) {
+		err = at.Err // the path is not always the caller's
 	}
 	return &invalidError{field: "path", err: err}
 }
