@@ -128,7 +128,7 @@ func connect(ctx context.Context, s settings, metrics prometheus.Registerer, log
 	client.UserAgent = "preheat-execute"
 	ctx, cancel := context.WithTimeout(ctx, s.ConnectTimeout)
 	defer cancel()
-	return kube.New(ctx, kube.Config{Client: client, Namespace: s.Namespace, Remember: s.EventTTL}, kube.NewMetrics(metrics), log)
+	return kube.New(ctx, kube.Config{Client: client, Namespace: s.Namespace, Remember: s.EventTTL, MaxSessions: s.MaxSessions, MaxPoolSessions: s.MaxPoolSessions}, kube.NewMetrics(metrics), log)
 }
 
 func (s settings) validate() error {

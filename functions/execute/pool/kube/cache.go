@@ -35,6 +35,8 @@ type cache struct {
 	pods map[string]*entry
 	// warm are those of them that can be claimed and are not taken.
 	warm warmSet
+	// sessions are the Pods of sessions, by the ids of these.
+	sessions map[string]*corev1.Pod
 	// queues are who waits for a sandbox, by pool.
 	queues map[string]queue
 	// held are the sandboxes in use here, told when their Pod is gone.
@@ -64,7 +66,7 @@ func newEntry(pod *corev1.Pod, seen time.Time) *entry {
 
 func newCache(kube kubernetes.Interface, client versioned.Interface, namespace string) (*cache, error) {
 	c := &cache{
-		pods: map[string]*entry{}, warm: warmSet{}, queues: map[string]queue{},
+		pods: map[string]*entry{}, sessions: map[string]*corev1.Pod{}, warm: warmSet{}, queues: map[string]queue{},
 		held: map[string]*sandbox{}, change: make(chan struct{}), cancel: func() {},
 	}
 	api := client.SandboxV1alpha1()
@@ -181,6 +183,7 @@ func (c *cache) set(obj any) {
 	changed = changed || stateOf(e.pod) != stateOf(pod)
 	c.warm.remove(e) // by the labels that it was added with
 	e.pod = pod
+	c.index(pod)
 	c.offer(e)
 	if s := c.held[pod.Name]; s != nil && dead(pod) {
 		s.end(pod)
@@ -232,6 +235,7 @@ func (c *cache) remove(obj any) {
 	known := c.pods[pod.Name]
 	c.drop(known)
 	delete(c.pods, pod.Name)
+	c.unindex(pod)
 	c.deliver(pod.Labels[v1alpha1.LabelPool], pod)
 	if s := c.held[pod.Name]; s != nil {
 		s.end(pod)

@@ -17,6 +17,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/preheat-dev/preheat/api/sandbox/lock"
+	"github.com/preheat-dev/preheat/api/sandbox/session"
 	"github.com/preheat-dev/preheat/api/sandbox/tracecontext"
 	"github.com/preheat-dev/preheat/api/sandbox/v1alpha1"
 	"github.com/preheat-dev/preheat/functions/execute/pool"
@@ -51,35 +52,52 @@ type attempt struct {
 	// could not be reached. They are candidates again when the execution has a
 	// sandbox or has failed.
 	unreached []*candidate
-	// discarded is closed when the claim of an event that came to nothing has been
-	// deleted, or cannot be; nil if there is none.
+	// discarded is closed when the claim of an event or a session that came to nothing
+	// has been deleted, or cannot be; nil if there is none.
 	discarded <-chan struct{}
-	// id tells this attempt from other deliveries of the same event.
+	// id tells this attempt from others that make a claim of the same name.
 	id string
+	// session is the session that the sandbox is for, or nil.
+	session *pool.SessionClaim
 	// uid is the claim's, once it is known that it was created.
 	uid types.UID
 }
 
 // Claim implements pool.Pool.
 func (p *Pool) Claim(ctx context.Context, want pool.Claim) (pool.Sandbox, error) {
-	if err := p.serving(); err != nil {
-		return nil, err
-	}
-	if want.Memory > 0 {
-		return nil, &pool.InvalidError{Field: "limits.memory_bytes", Detail: "the sandboxes of this cluster have the memory of their template"}
-	}
-	o, err := p.cache.choose(want, p.reach.refused)
+	o, err := p.choose(want)
 	if err != nil {
 		return nil, err
 	}
+	s, err := p.get(ctx, o, want, nil)
+	if err != nil {
+		return nil, err
+	}
+	return s, nil
+}
+
+// choose returns the pool for a claim.
+func (p *Pool) choose(want pool.Claim) (offer, error) {
+	if err := p.serving(); err != nil {
+		return offer{}, err
+	}
+	if want.Memory > 0 {
+		return offer{}, &pool.InvalidError{Field: "limits.memory_bytes", Detail: "the sandboxes of this cluster have the memory of their template"}
+	}
+	return p.cache.choose(want, p.reach.refused)
+}
+
+// get claims a sandbox of o, for the session keep if that is not nil. Whoever gets one has
+// to release it.
+func (p *Pool) get(ctx context.Context, o offer, want pool.Claim, keep *pool.SessionClaim) (*sandbox, error) {
 	ctx, span := p.tracer.Start(ctx, "sandbox.claim", trace.WithAttributes(
 		attribute.String("preheat.pool", o.pool.Name), attribute.String("preheat.execution", want.ID)))
 	defer span.End()
 	start := time.Now()
 	p.enter()
-	s, path, err := p.claim(ctx, o, want)
+	s, path, err := p.claim(ctx, o, want, keep)
 	for end := patience(ctx); err != nil && p.reach.refused(o.pool.Name) != nil && p.reach.recovers(ctx, o.pool.Name, end); {
-		s, path, err = p.claim(ctx, o, want)
+		s, path, err = p.claim(ctx, o, want, keep)
 	}
 	span.SetAttributes(attribute.String("preheat.path", path))
 	if err != nil {
@@ -94,13 +112,13 @@ func (p *Pool) Claim(ctx context.Context, want pool.Claim) (pool.Sandbox, error)
 
 // claim takes a warm sandbox, unless others wait already, and else waits. It
 // tries again when the one that it won cannot be used, with another claim.
-func (p *Pool) claim(ctx context.Context, o offer, want pool.Claim) (s *sandbox, path string, err error) {
+func (p *Pool) claim(ctx context.Context, o offer, want pool.Claim, keep *pool.SessionClaim) (s *sandbox, path string, err error) {
 	asTrial, done, err := p.reach.admit(o.pool.Name)
 	if err != nil {
 		return nil, pathFast, err
 	}
 	defer done()
-	a := p.newAttempt(o, want, time.Now())
+	a := p.newAttempt(o, want, keep, time.Now())
 	a.trial, a.end = asTrial, patience(ctx)
 	defer func() { p.cache.release(a.unreached...) }()
 	path = pathFast
@@ -156,18 +174,25 @@ func (a *attempt) prepareNext(ctx context.Context, failure error) error {
 	return nil
 }
 
-func (p *Pool) newAttempt(o offer, want pool.Claim, since time.Time) *attempt {
-	a := &attempt{Pool: p, offer: o, want: want, since: since, id: uuid.NewString()}
-	a.name = "claim-" + a.id
-	if want.Event != "" {
+func (p *Pool) newAttempt(o offer, want pool.Claim, s *pool.SessionClaim, since time.Time) *attempt {
+	a := &attempt{Pool: p, offer: o, want: want, session: s, since: since, id: uuid.NewString()}
+	switch {
+	case s != nil:
+		a.name = session.ClaimName(s.Session)
+	case want.Event != "":
 		a.name = claimOf(want.Event)
+	default:
+		a.name = "claim-" + a.id
 	}
 	return a
 }
 
+// named reports whether all attempts for the same want make claims of one name.
+func (a *attempt) named() bool { return a.want.Event != "" || a.session != nil }
+
 // again is the next attempt for the same execution.
 func (a *attempt) again() *attempt {
-	next := a.newAttempt(a.offer, a.want, a.since)
+	next := a.newAttempt(a.offer, a.want, a.session, a.since)
 	next.trial, next.end, next.unreached = a.trial, a.end, a.unreached
 	return next
 }
@@ -252,9 +277,10 @@ func (a *attempt) usable(ctx context.Context) (*candidate, error) {
 
 // begin creates the claim and takes a sandbox side by side. The claim comes
 // first where it may be refused, so that no sandbox is spent on it: that of an
-// event, which may have been delivered before, and any while a quota is used up.
+// event, which may have been delivered before, and any while a quota is used up. So
+// does that of a session: an earlier attempt may have left a sandbox with its name.
 func (a *attempt) begin(ctx context.Context, e *candidate) (pod *corev1.Pod, claimErr, err error) {
-	if a.want.Event != "" || time.Since(time.Unix(0, a.refused.Load())) < refusedFor {
+	if a.named() || time.Since(time.Unix(0, a.refused.Load())) < refusedFor {
 		if claimErr = a.create(ctx, v1alpha1.BindingClaimant, bindTimeout); claimErr != nil {
 			a.cache.release(e)
 			return nil, claimErr, nil
@@ -285,12 +311,17 @@ func (a *attempt) create(ctx context.Context, binding v1alpha1.Binding, wait tim
 		claim.Annotations[annotationDelivery], claim.Annotations[v1alpha1.AnnotationBegun] = a.id, "false"
 		claim.Spec.Lifecycle.TTLSecondsAfterFinished = ptr.To(int32(a.remember.Seconds()))
 	}
+	if a.session != nil {
+		claim.Annotations[annotationDelivery] = a.id
+		claim.Spec.Session = &v1alpha1.ClaimSession{Language: a.want.Language, IdleSeconds: idleSeconds(a.session.Idle)}
+		claim.Spec.Lifecycle.TTLSecondsAfterFinished = ptr.To(int32(rememberEnd.Seconds()))
+	}
 	if parent := tracecontext.Of(ctx); parent != "" {
 		claim.Annotations[v1alpha1.AnnotationTrace] = parent
 	}
 	created, err := a.client.SandboxV1alpha1().SandboxClaims(a.namespace).Create(ctx, claim, metav1.CreateOptions{})
 	switch {
-	case err == nil && a.want.Event != "":
+	case err == nil && a.named():
 		a.uid = created.UID
 	case quota.IsExceeded(err) || apierrors.IsTooManyRequests(err):
 		a.refused.Store(time.Now().UnixNano())
@@ -301,7 +332,11 @@ func (a *attempt) create(ctx context.Context, binding v1alpha1.Binding, wait tim
 // win takes the lock of a sandbox. It returns nil without an error when
 // someone else has it.
 func (a *attempt) win(ctx context.Context, e *candidate) (*corev1.Pod, error) {
-	patch, err := lock.Claim(lock.Holder{Claim: a.name, UID: a.uid, Trace: tracecontext.Of(ctx)})
+	record, err := a.record()
+	if err != nil {
+		return nil, err
+	}
+	patch, err := lock.Claim(lock.Holder{Claim: a.name, UID: a.uid, Trace: tracecontext.Of(ctx), Session: record})
 	if err != nil {
 		return nil, err
 	}

@@ -25,21 +25,22 @@ type dialing struct {
 
 // dial begins to connect to a Pod's runner. Its caller has to call await or
 // cancel.
-func (p *Pool) dial(ctx context.Context, pod *corev1.Pod) *dialing {
+func (a *attempt) dial(ctx context.Context, pod *corev1.Pod) *dialing {
 	ctx, stop := context.WithCancel(ctx)
 	d := &dialing{stop: stop, done: make(chan struct{})}
 	go func() { // await and cancel wait for it
 		defer close(d.done)
 		var token string
-		if token, d.err = p.keys.token(ctx, pod); d.err == nil {
-			d.conn, d.runner, d.err = greet(ctx, runner(pod), token)
+		if token, d.err = a.keys.token(ctx, pod); d.err == nil {
+			d.conn, d.runner, d.err = greet(ctx, runner(pod), token, a.session != nil)
 		}
 	}()
 	return d
 }
 
-// greet connects to a runner and shows it the token.
-func greet(ctx context.Context, address, token string) (net.Conn, *wire.Client, error) {
+// greet connects to a runner and shows it the token, with which what is to be a
+// session's connection waits until it is one.
+func greet(ctx context.Context, address, token string, session bool) (net.Conn, *wire.Client, error) {
 	conn, err := connectTo(ctx, address)
 	if err != nil {
 		return nil, nil, err
@@ -47,7 +48,11 @@ func greet(ctx context.Context, address, token string) (net.Conn, *wire.Client, 
 	ctx, cancel := context.WithTimeout(ctx, helloTimeout)
 	defer cancel()
 	client := wire.NewClient(conn, token)
-	if err := client.Hello(ctx); err != nil {
+	hello := client.Hello
+	if session {
+		hello = client.Ready
+	}
+	if err := hello(ctx); err != nil {
 		_ = conn.Close()
 		return nil, nil, err
 	}
@@ -103,7 +108,7 @@ func (a *attempt) connect(ctx context.Context, pod *corev1.Pod, d *dialing) (*sa
 		}
 		a.running.begin(a.want.Event, a.uid, a.want.Deadline)
 	}
-	s := &sandbox{owner: a.Pool, name: pod.Name, poolName: a.pool.Name, claim: a.name, kept: a.want.Event != "", conn: d.conn, runner: d.runner, ended: make(chan *corev1.Pod, 1)}
+	s := &sandbox{owner: a.Pool, pod: pod, name: pod.Name, poolName: a.pool.Name, claim: a.name, kept: a.want.Event != "", conn: d.conn, runner: d.runner, ended: make(chan *corev1.Pod, 1)}
 	if pod.Spec.ActiveDeadlineSeconds == nil { // the controller sets it as it binds
 		s.lifetime = a.lifetime(a.cache.known(pod))
 	}

@@ -78,7 +78,7 @@ func TestReach(t *testing.T) {
 		}
 		hellos <- h
 	})
-	conn, _, err := greet(t.Context(), l.Addr().String(), "t")
+	conn, _, err := greet(t.Context(), l.Addr().String(), "t", false)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -87,7 +87,7 @@ func TestReach(t *testing.T) {
 		t.Errorf("the hello is %+v", h)
 	}
 	_ = l.Close()
-	if _, _, err := greet(t.Context(), l.Addr().String(), "t"); err == nil {
+	if _, _, err := greet(t.Context(), l.Addr().String(), "t", false); err == nil {
 		t.Error("reached nobody")
 	}
 }
@@ -110,7 +110,7 @@ func TestReachEndsWithTheClaim(t *testing.T) {
 		_, _ = conn.Read(make([]byte, 1)) // until the other end closes
 		_ = conn.Close()
 	}()
-	if _, _, err := greet(ctx, l.Addr().String(), "t"); !errors.Is(err, context.Canceled) {
+	if _, _, err := greet(ctx, l.Addr().String(), "t", false); !errors.Is(err, context.Canceled) {
 		t.Errorf("the error is %v", err)
 	}
 }

@@ -73,6 +73,9 @@ type Config struct {
 	// Remember is how long the answers of events are kept, by default ten
 	// minutes and a day at most.
 	Remember time.Duration
+	// MaxSessions bounds the sessions that are open at once, MaxPoolSessions
+	// those of one pool.
+	MaxSessions, MaxPoolSessions int
 }
 
 // Pool is the warm pools of a namespace.
@@ -89,6 +92,7 @@ type Pool struct {
 	log       *slog.Logger
 	tracer    trace.Tracer
 	conflicts conflicts
+	opening   opening
 	// refused is when a claim was last refused for a quota, in nanoseconds of
 	// Unix time.
 	refused atomic.Int64
@@ -125,7 +129,7 @@ func New(ctx context.Context, c Config, m *Metrics, log *slog.Logger) (*Pool, er
 	}
 	p := &Pool{
 		namespace: c.Namespace, remember: min(cmp.Or(max(c.Remember, 0), defaultRemember), 24*time.Hour), kube: kube, client: client, metrics: m, log: log,
-		tracer: otel.Tracer(tracerName),
+		tracer: otel.Tracer(tracerName), opening: opening{most: c.MaxSessions, mostPerPool: c.MaxPoolSessions},
 	}
 	p.keys = newKeyring(kube.CoreV1().Secrets(c.Namespace))
 	p.ctx, p.cancel = context.WithCancel(context.WithoutCancel(ctx))

@@ -30,6 +30,7 @@ const lostGrace = time.Second
 // sandbox is a claimed Pod.
 type sandbox struct {
 	owner    *Pool
+	pod      *corev1.Pod // as it was claimed
 	name     string
 	poolName string
 	claim    string
@@ -102,15 +103,21 @@ func (s *sandbox) limitLater(ctx context.Context) (stop func()) {
 		if !pause.For(ctx, limitAfter) {
 			return
 		}
-		patch, err := lock.Limit(s.claim, s.lifetime)
-		if err == nil {
-			_, err = s.owner.kube.CoreV1().Pods(s.owner.namespace).Patch(ctx, s.name, lock.PatchType, patch, metav1.PatchOptions{})
-		}
-		if err != nil && ctx.Err() == nil {
+		if err := s.limit(ctx); err != nil && ctx.Err() == nil {
 			s.owner.log.Warn("A sandbox could not be given a deadline", "sandbox", s.name, "error", err)
 		}
 	})
 	return func() { cancel(); work.Wait() }
+}
+
+// limit tells the node how long the Pod may live.
+func (s *sandbox) limit(ctx context.Context) error {
+	patch, err := lock.Limit(s.claim, s.lifetime)
+	if err != nil {
+		return err
+	}
+	_, err = s.owner.kube.CoreV1().Pods(s.owner.namespace).Patch(ctx, s.name, lock.PatchType, patch, metav1.PatchOptions{})
+	return err
 }
 
 // lost bounds the wait for the runner of a Pod that is gone.
@@ -145,7 +152,7 @@ func (a *attempt) discard(pod *corev1.Pod) {
 	if pod != nil {
 		a.background(func(ctx context.Context) { a.discardSandbox(ctx, pod.Name) })
 	}
-	if a.want.Event == "" {
+	if !a.named() {
 		a.background(func(ctx context.Context) { a.endClaim(ctx, a.name, a.pool.Name) })
 		return
 	}
