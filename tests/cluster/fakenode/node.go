@@ -55,6 +55,9 @@ type Options struct {
 	// Start, if it is not nil, makes the sandbox of each Pod that becomes ready,
 	// and returns the address at which its runner listens, at the node's port.
 	Start func(ctx context.Context, pod *corev1.Pod) (ip string, err error)
+	// Ended, if it is not nil, waits until the sandbox of a Pod has ended by itself,
+	// and returns what it has left as its termination message.
+	Ended func(ctx context.Context, pod *corev1.Pod) (message string, err error)
 	// Deleted is called for each Pod that is gone, if it is not nil.
 	Deleted func(*corev1.Pod)
 }
@@ -259,7 +262,28 @@ func (n *Node) startPod(ctx context.Context, pod *corev1.Pod) error {
 			return err
 		}
 	}
-	return n.SetStatus(ctx, pod.Name, statusOf(fate, ip))
+	if err := n.SetStatus(ctx, pod.Name, statusOf(fate, ip)); err != nil || fate != Ready || n.opts.Ended == nil {
+		return err
+	}
+	n.done.Go(func() { n.reportEnd(ctx, pod) })
+	return nil
+}
+
+// reportEnd says in a Pod's status that its sandbox has ended, as a kubelet does.
+func (n *Node) reportEnd(ctx context.Context, pod *corev1.Pod) {
+	message, err := n.opts.Ended(ctx, pod)
+	if err == nil {
+		phase, code := corev1.PodSucceeded, int32(0)
+		if message == "" {
+			phase, code = corev1.PodFailed, 137
+		}
+		err = n.SetStatus(ctx, pod.Name, corev1.PodStatus{Phase: phase, ContainerStatuses: []corev1.ContainerStatus{{
+			Name: pod.Spec.Containers[0].Name, State: corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{ExitCode: code, Message: message}},
+		}}})
+	}
+	if err != nil && ctx.Err() == nil && !apierrors.IsNotFound(err) {
+		n.fault("reporting the end of Pod %s: %v", pod.Name, err)
+	}
 }
 
 // lingers reports whether a Pod that is to end is still there after a while.

@@ -120,6 +120,9 @@ func (n *Node) writeBundle(bundle string, pod *corev1.Pod, ip string, slot int) 
 	spec.Linux.Namespaces = slices.DeleteFunc(spec.Linux.Namespaces, func(ns ocispec.LinuxNamespace) bool { return ns.Type == ocispec.NetworkNamespace })
 	// The kernel shows a sysfs only to who owns the network.
 	spec.Mounts = slices.DeleteFunc(spec.Mounts, func(m ocispec.Mount) bool { return m.Type == "sysfs" })
+	spec.Mounts = append(spec.Mounts, ocispec.Mount{
+		Destination: "/dev/" + terminationLog, Type: "bind", Source: filepath.Join(bundle, terminationLog), Options: []string{"bind", "rw"},
+	})
 	text, err := json.Marshal(spec)
 	if err != nil {
 		return "", err
@@ -127,7 +130,39 @@ func (n *Node) writeBundle(bundle string, pod *corev1.Pod, ip string, slot int) 
 	if err := os.Mkdir(bundle, 0o711); err != nil {
 		return "", err
 	}
+	if err := writable(filepath.Join(bundle, terminationLog)); err != nil {
+		return "", err
+	}
 	return address, os.WriteFile(filepath.Join(bundle, "config.json"), text, 0o600)
+}
+
+// terminationLog is the file in which a container may say why it ends.
+const terminationLog = "termination-log"
+
+// writable makes an empty file that everybody may write to.
+func writable(path string) error {
+	f, err := os.Create(path)
+	if err != nil {
+		return err
+	}
+	return errors.Join(f.Chmod(0o666), f.Close())
+}
+
+// Ended waits until nothing runs in the sandbox of a Pod any more, and returns what
+// it has left as its termination message.
+func (n *Node) Ended(ctx context.Context, pod *corev1.Pod) (message string, err error) {
+	for {
+		if state, err := n.containers.State(ctx, id(pod)); err != nil || state.Status == "stopped" {
+			text, err := os.ReadFile(filepath.Join(n.config.StateDir, id(pod), terminationLog))
+			if errors.Is(err, os.ErrNotExist) {
+				err = nil // it has been destroyed
+			}
+			return string(text), err
+		}
+		if !pause.For(ctx, 100*time.Millisecond) {
+			return "", context.Cause(ctx)
+		}
+	}
 }
 
 // End destroys the sandbox of a Pod.

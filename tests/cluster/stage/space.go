@@ -131,6 +131,12 @@ func (sp *Space) ClaimantThatRemembers(d time.Duration) *kube.Pool {
 	return sp.claimant(prometheus.NewRegistry(), kube.Config{Remember: d})
 }
 
+// ClaimantOf is Claimant with settings of its own.
+func (sp *Space) ClaimantOf(config kube.Config) *kube.Pool {
+	sp.TB.Helper()
+	return sp.claimant(prometheus.NewRegistry(), config)
+}
+
 func (sp *Space) claimant(registry prometheus.Registerer, config kube.Config, change ...func(*rest.Config)) *kube.Pool {
 	sp.TB.Helper()
 	config.Client, config.Namespace = sp.Config(), sp.Namespace
