@@ -30,6 +30,11 @@ type land struct {
 
 func newLand(t *testing.T, warm int32) *land {
 	t.Helper()
+	return newLandOf(t, warm, 6)
+}
+
+func newLandOf(t *testing.T, warm, most int32) *land {
+	t.Helper()
 	real, err := sandboxes.New(filepath.Join(product.Root(t), "build"), t.TempDir())
 	if err != nil {
 		t.Fatal(err)
@@ -46,7 +51,7 @@ func newLand(t *testing.T, warm int32) *land {
 		}
 	}})
 	code := l.Pool("code", "python", warm)
-	code.Spec.MaxSandboxes = ptr.To[int32](6)
+	code.Spec.MaxSandboxes = ptr.To(most)
 	l.Create(l.Template("python", node), code)
 	return l
 }

@@ -100,7 +100,9 @@ func (a *attempt) awaitAdmission(caller context.Context, w *waiter) error {
 }
 
 // await waits for the Pod. If the controller does not bind a warm sandbox within
-// selfServeAfter, the head of the queue claims one itself.
+// selfServeAfter, the head of the queue claims one itself, unless it is to be a
+// session's: the controller may bind another one at the same time, which would stay
+// for as long as the session does.
 func (a *attempt) await(caller context.Context, w *waiter, wait time.Duration) (*corev1.Pod, error) {
 	limit := time.NewTimer(wait)
 	defer limit.Stop()
@@ -129,7 +131,7 @@ func (a *attempt) await(caller context.Context, w *waiter, wait time.Duration) (
 			}
 		case now := <-look.C:
 			_, first := a.cache.waiting(a.pool.Name, w)
-			if !first || !available.IsZero() && now.Sub(available) < selfServeAfter {
+			if !first || a.session != nil || !available.IsZero() && now.Sub(available) < selfServeAfter {
 				continue
 			}
 			pod, err := a.selfServe(caller)
