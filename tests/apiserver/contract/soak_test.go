@@ -154,7 +154,8 @@ func (goneAt) Output(execution.Stream, []byte, int64) {}
 func (goneAt) Result(execution.RichResult)            {}
 func (goneAt) Artifact(execution.Artifact)            {}
 
-// disturb replaces replicas and controllers, until ctx ends.
+// disturb replaces replicas, and the controller less often than its lease takes to
+// pass to the next one, until ctx ends.
 func (s *soak) disturb(ctx context.Context, controller *stage.Controller) {
 	for n := 0; ; n++ {
 		select {
@@ -162,7 +163,7 @@ func (s *soak) disturb(ctx context.Context, controller *stage.Controller) {
 			return
 		case <-time.After(2 * time.Second):
 		}
-		if n%3 == 2 {
+		if n%10 == 9 {
 			controller.Kill()
 			controller = s.Controller()
 			continue
