@@ -14,7 +14,7 @@ import (
 	"github.com/hashicorp/yamux"
 
 	"github.com/preheat-dev/preheat/api/execution"
-	"github.com/preheat-dev/preheat/functions/runner/lease"
+	"github.com/preheat-dev/preheat/internal/lease"
 	"github.com/preheat-dev/preheat/functions/runner/wire"
 	"github.com/preheat-dev/preheat/internal/language"
 )

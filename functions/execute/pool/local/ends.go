@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/preheat-dev/preheat/api/execution"
+	"github.com/preheat-dev/preheat/internal/lease"
 )
 
 const (
@@ -47,25 +48,10 @@ func (e *ends) forget(now time.Time) {
 	}
 }
 
-// schedule is when a session ends.
-type schedule struct {
-	expires, lastUse time.Time
-	idle             time.Duration
-	inUse            bool
-}
-
-// next is when the session ends if nobody uses it, and why.
-func (s schedule) next() (time.Time, execution.SessionEnd) {
-	if at := s.lastUse.Add(s.idle); !s.inUse && at.Before(s.expires) {
-		return at, execution.SessionIdle
-	}
-	return s.expires, execution.SessionExpired
-}
-
 // byItself is why a session has ended whose sandbox ended by itself: its runner
 // ends it at the same times, by a clock of its own.
-func (s schedule) byItself(now time.Time) execution.SessionEnd {
-	if at, reason := s.next(); !now.Add(time.Second).Before(at) {
+func byItself(l lease.Lease, now time.Time) execution.SessionEnd {
+	if at, reason := l.Next(); !now.Add(time.Second).Before(at) {
 		return reason
 	}
 	return execution.SessionSandboxLost

@@ -9,13 +9,14 @@ import (
 
 	"github.com/preheat-dev/preheat/api/execution"
 	"github.com/preheat-dev/preheat/functions/execute/pool"
+	"github.com/preheat-dev/preheat/internal/lease"
 )
 
 // interruptGrace is how long a program that was interrupted may go on before
 // its runner kills it.
 const interruptGrace = 2 * time.Second
 
-// session is an open session. plan and uses are under Pool.mu.
+// session is an open session. lease is under Pool.mu.
 type session struct {
 	owner   *Pool
 	sandbox *sandbox
@@ -28,8 +29,7 @@ type session struct {
 	// used gets something when a use has ended.
 	used chan struct{}
 
-	plan schedule
-	uses int
+	lease lease.Lease
 }
 
 var _ pool.Session = (*session)(nil)
@@ -38,7 +38,7 @@ var _ pool.Session = (*session)(nil)
 func (s *session) watch() {
 	for {
 		s.owner.mu.Lock()
-		at, reason := s.plan.next()
+		at, reason := s.lease.Next()
 		s.owner.mu.Unlock()
 		timer := time.NewTimer(time.Until(at))
 		select {
@@ -59,7 +59,7 @@ func (s *session) watch() {
 func (s *session) endIfDue(reason execution.SessionEnd) {
 	s.owner.mu.Lock()
 	defer s.owner.mu.Unlock()
-	if at, now := s.plan.next(); now == reason && !time.Now().Before(at) {
+	if at, now := s.lease.Next(); now == reason && !time.Now().Before(at) {
 		s.owner.end(s, reason)
 	}
 }
@@ -68,7 +68,7 @@ func (s *session) endIfDue(reason execution.SessionEnd) {
 func (s *session) gone() {
 	s.owner.mu.Lock()
 	defer s.owner.mu.Unlock()
-	s.owner.end(s, s.plan.byItself(time.Now()))
+	s.owner.end(s, byItself(s.lease, time.Now()))
 }
 
 // use begins a use of the session, during which it is not idle: the context is
@@ -79,8 +79,7 @@ func (s *session) use(ctx context.Context) (context.Context, func(), error) {
 	if s.ctx.Err() != nil {
 		return nil, nil, context.Cause(s.ctx)
 	}
-	s.uses++
-	s.plan.inUse = true
+	s.lease.Begin()
 	ctx, cancel := context.WithCancelCause(ctx)
 	stop := context.AfterFunc(s.ctx, func() { cancel(context.Cause(s.ctx)) })
 	return ctx, sync.OnceFunc(func() {
@@ -88,8 +87,7 @@ func (s *session) use(ctx context.Context) (context.Context, func(), error) {
 		cancel(nil)
 		s.owner.mu.Lock()
 		defer s.owner.mu.Unlock()
-		s.uses--
-		s.plan.inUse, s.plan.lastUse = s.uses > 0, time.Now()
+		s.lease.End(time.Now())
 		select {
 		case s.used <- struct{}{}:
 		default:
@@ -137,10 +135,7 @@ func (s *session) Status(ctx context.Context) (pool.SessionStatus, error) {
 	}
 	s.owner.mu.Lock()
 	defer s.owner.mu.Unlock()
-	status.IdleLeft = s.info.Idle
-	if !s.plan.inUse {
-		status.IdleLeft -= time.Since(s.plan.lastUse)
-	}
+	status.IdleLeft = s.lease.Left(time.Now())
 	return status, nil
 }
 

@@ -9,6 +9,7 @@ import (
 
 	"github.com/preheat-dev/preheat/api/execution"
 	"github.com/preheat-dev/preheat/functions/execute/pool"
+	"github.com/preheat-dev/preheat/internal/lease"
 )
 
 var _ pool.Sessions = (*Pool)(nil)
@@ -80,7 +81,7 @@ func (p *Pool) keepSession(ctx context.Context, wp *warmPool, want pool.SessionC
 		return nil, fmt.Errorf("opening a session in sandbox %s: %w", sandbox.Name(), err)
 	}
 	s := &session{owner: p, sandbox: sandbox, keeper: keeper, kept: kept, info: info, used: make(chan struct{}, 1)}
-	s.plan = schedule{expires: info.Expires, idle: info.Idle, lastUse: now}
+	s.lease = lease.Lease{Expires: info.Expires, Idle: info.Idle, LastUse: now}
 	s.ctx, s.cancel = context.WithCancelCause(context.Background())
 	p.mu.Lock()
 	defer p.mu.Unlock()
