@@ -183,14 +183,17 @@ type cellEnd struct {
 // its time is over.
 func (s *session) attend(ctx context.Context, message []byte, a attendance) (cause, cellEnd) {
 	in := s.cells.in
-	handing, stop := context.WithCancel(context.Background())
 	handed := make(chan struct{})
 	go func() {
 		defer close(handed)
 		// One that does not take it has ended, or is ended with its time.
-		_ = in.sendCell(handing, message)
+		_, _ = in.control.Write(message)
 	}()
-	defer func() { stop(); <-handed }()
+	defer func() {
+		_ = in.control.SetWriteDeadline(time.Unix(1, 0))
+		<-handed
+		_ = in.control.SetWriteDeadline(time.Time{})
+	}()
 	var why cause
 	select {
 	case code := <-a.ended:

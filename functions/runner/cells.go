@@ -1,8 +1,6 @@
 package runner
 
 import (
-	"context"
-	"errors"
 	"fmt"
 	"maps"
 	"os"
@@ -227,20 +225,6 @@ func (c *cells) awaitStart() {
 		<-c.starting
 		c.starting = nil
 	}
-}
-
-// sendCell sends the interpreter its next cell. The error is that of ctx when the
-// interpreter does not take it.
-func (in *interpreter) sendCell(ctx context.Context, message []byte) error {
-	stop := context.AfterFunc(ctx, func() { _ = in.control.SetWriteDeadline(time.Unix(1, 0)) })
-	defer stop()
-	if _, err := in.control.Write(message); err != nil {
-		if ctx.Err() != nil {
-			err = errors.Join(err, context.Cause(ctx))
-		}
-		return fmt.Errorf("handing a cell over to %s: %w", in.lang.Name, err)
-	}
-	return nil
 }
 
 // awaitTaken waits until the interpreter has read the cell that is being handed

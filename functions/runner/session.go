@@ -14,9 +14,9 @@ import (
 	"github.com/hashicorp/yamux"
 
 	"github.com/preheat-dev/preheat/api/execution"
-	"github.com/preheat-dev/preheat/internal/lease"
 	"github.com/preheat-dev/preheat/functions/runner/wire"
 	"github.com/preheat-dev/preheat/internal/language"
+	"github.com/preheat-dev/preheat/internal/lease"
 )
 
 // session is the use of a sandbox for several runs. It ends when its lease does,

@@ -227,6 +227,20 @@ func TestCells(t *testing.T) {
 	})
 }
 
+// TestManyCells: each is handed over, however soon the one before has ended.
+func TestManyCells(t *testing.T) {
+	asInit(t, func(t *testing.T) {
+		s := openTest(t, opening())
+		s.cell("set a 0", execution.SessionFresh)
+		for n := range 2000 {
+			code := fmt.Sprintf("print %d", n)
+			if _, y := s.cell(code, execution.SessionKept); y.output[0] != fmt.Sprintln(n) {
+				t.Fatalf("%s: %q", code, y.output[0])
+			}
+		}
+	})
+}
+
 // waiting is how much of stdout waits for the next cell.
 func (o *cellOutput) waiting() int {
 	o.mu.Lock()
