@@ -26,6 +26,7 @@ func main() {
 func run() error {
 	out := flag.String("out", "build/bench/local.json", "where to write the figures")
 	runs := flag.Int("n", 500, "requests for each latency")
+	idle := flag.Int("idle", 0, "measure so many idle sessions, and nothing else")
 	sustained := flag.Duration("sustained", time.Minute, "time to measure each rate")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
@@ -42,6 +43,11 @@ func run() error {
 	p, err := startProduct(ctx, filepath.Join(dir, "state"))
 	if err != nil {
 		return err
+	}
+	if *idle > 0 {
+		i, err := measureIdle(ctx, p, *idle, *sustained)
+		fmt.Printf("%d idle sessions: %.1f MB each, %.2f %% of a processor for all\n", i.sessions, float64(i.memory)/1e6, 100*i.cpu)
+		return errors.Join(err, p.stop())
 	}
 	bare, err := newBare(dir)
 	if err != nil {

@@ -86,6 +86,8 @@ const (
 	nameHTTP8   = "print(1) over HTTP, 8 clients"
 	namePython  = "python3 -c 'print(1)', the image's, no sandbox"
 	nameRuncRun = "runc run of the same"
+	nameOpen    = "opening a session, alone"
+	nameIn      = "print(1) in an open session, alone"
 	nameBeside  = "print(1) over HTTP, beside hostile programs"
 	nameRate    = "executions, sustained"
 	nameBare    = "bare runc create + start + delete, sustained"
@@ -100,20 +102,33 @@ const pause = 80 * time.Millisecond
 const parts = 4
 
 func measure(ctx context.Context, p *product, b *bare, n int, sustained time.Duration) ([]table.Row, error) {
-	var alone, python, runcRun []time.Duration
+	var alone, python, runcRun, opening, in []time.Duration
+	session, err := p.open(ctx)
+	if err != nil {
+		return nil, err
+	}
 	for range parts {
 		for _, one := range []struct {
 			name string
 			n    int
 			do   work
 			all  *[]time.Duration
-		}{{nameHTTP, n / parts, p.execute, &alone}, {namePython, n / parts / 5, b.python, &python}, {nameRuncRun, n / parts / 5, b.run, &runcRun}} {
+		}{{nameHTTP, n / parts, p.execute, &alone}, {namePython, n / parts / 5, b.python, &python}, {nameRuncRun, n / parts / 5, b.run, &runcRun},
+			{nameIn, n / parts, func(ctx context.Context) error { return p.executeIn(ctx, session) }, &in}} {
 			took, err := times(ctx, 1, max(one.n, 1), pause, one.do)
 			if err != nil {
 				return nil, fmt.Errorf("%s: %w", one.name, err)
 			}
 			*one.all = append(*one.all, took...)
 		}
+		took, err := p.openings(ctx, max(n/parts/2, 1), pause)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", nameOpen, err)
+		}
+		opening = append(opening, took...)
+	}
+	if err := p.end(ctx, session); err != nil {
+		return nil, err
 	}
 	eight, err := times(ctx, 8, n/8, 0, p.execute)
 	if err != nil {
@@ -137,6 +152,7 @@ func measure(ctx context.Context, p *product, b *bare, n int, sustained time.Dur
 	first := table.Latencies(nameHTTP, alone)
 	return []table.Row{
 		first.Beside(plain), table.Latencies(nameHTTP8, eight), table.Latencies(nameBeside, beside).Beside(first),
+		table.Latencies(nameOpen, opening).Beside(first), table.Latencies(nameIn, in).Beside(plain),
 		plain, table.Latencies(nameRuncRun, runcRun).Beside(plain),
 		ours.row(nameRate).RateBeside(bareRate), bareRate,
 	}, nil

@@ -35,7 +35,7 @@ func startProduct(ctx context.Context, stateDir string) (*product, error) {
 		client: &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 64}},
 	}
 	p.cmd.Env = append(os.Environ(), "PREHEAT_LISTEN=127.0.0.1:0", "PREHEAT_STATE_DIR="+stateDir,
-		"PREHEAT_POOL_SIZE=8", "PREHEAT_JAVASCRIPT_POOL_SIZE=0", "PREHEAT_LLM_DISCOVER=false", "PREHEAT_LOG_LEVEL=info")
+		"PREHEAT_POOL_SIZE=8", "PREHEAT_JAVASCRIPT_POOL_SIZE=0", "PREHEAT_MAX_SANDBOXES=160", "PREHEAT_MAX_SESSIONS=150", "PREHEAT_MAX_POOL_SESSIONS=150", "PREHEAT_LLM_DISCOVER=false", "PREHEAT_LOG_LEVEL=info")
 	log, err := p.cmd.StderrPipe()
 	if err != nil {
 		return nil, err
