@@ -12,6 +12,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/preheat-dev/preheat/api/execution"
 	"github.com/preheat-dev/preheat/tests/openapi"
@@ -34,6 +35,7 @@ func contract() []reflect.Type {
 	for _, v := range []any{
 		execution.Request{}, execution.Result{}, execution.Start{}, execution.Output{}, execution.Exit{}, execution.Problem{},
 		execution.ServerLimits{}, execution.Language{}, execution.PoolStatus{},
+		execution.SessionRequest{}, execution.Session{}, execution.SessionEntry{}, execution.SessionFileList{}, execution.SessionResult{}, execution.SessionExit{},
 	} {
 		collect(reflect.TypeOf(v), &list)
 	}
@@ -45,12 +47,12 @@ func collect(t reflect.Type, list *[]reflect.Type) {
 	case reflect.Slice, reflect.Map, reflect.Pointer:
 		collect(t.Elem(), list)
 	case reflect.Struct:
-		if slices.Contains(*list, t) {
+		if slices.Contains(*list, t) || t == reflect.TypeFor[time.Time]() {
 			return
 		}
 		*list = append(*list, t)
-		for i := range t.NumField() {
-			collect(t.Field(i).Type, list)
+		for _, field := range fields(t) {
+			collect(field.Type, list)
 		}
 	}
 }
@@ -67,13 +69,13 @@ func TestSchemasMatchTypes(t *testing.T) {
 		}
 		properties, _ := schema["properties"].(map[string]any)
 		var names, required []string
-		for i := range typ.NumField() {
-			name, options, _ := strings.Cut(typ.Field(i).Tag.Get("json"), ",")
+		for _, field := range fields(typ) {
+			name, options, _ := strings.Cut(field.Tag.Get("json"), ",")
 			names = append(names, name)
 			if options == "" {
 				required = append(required, name)
 			}
-			if err := matches(d, schemas+typ.Name()+"/properties/"+name, typ.Field(i).Type); err != nil {
+			if err := matches(d, schemas+typ.Name()+"/properties/"+name, field.Type); err != nil {
 				t.Errorf("%s.%s: %v", typ.Name(), name, err)
 			}
 		}
@@ -86,10 +88,22 @@ func TestSchemasMatchTypes(t *testing.T) {
 	}
 }
 
+// fields are those of a type that JSON shows.
+func fields(t reflect.Type) []reflect.StructField {
+	return slices.DeleteFunc(reflect.VisibleFields(t), func(f reflect.StructField) bool { return f.Anonymous })
+}
+
 // matches reports how the schema of a property differs from a type.
 func matches(d *openapi.Document, at string, t reflect.Type) error {
 	if t.Kind() == reflect.Pointer {
 		t = t.Elem()
+	}
+	property, at := d.Object(at)
+	if t == reflect.TypeFor[time.Time]() {
+		if property["type"] != "string" || property["format"] != "date-time" {
+			return fmt.Errorf("the schema says %q, the type is a time", property["type"])
+		}
+		return nil
 	}
 	if t.Kind() == reflect.Struct {
 		if _, where := d.Object(reference(d, at)); where != schemas+t.Name() {
@@ -101,7 +115,6 @@ func matches(d *openapi.Document, at string, t reflect.Type) error {
 		reflect.String: "string", reflect.Bool: "boolean", reflect.Int: "integer", reflect.Int64: "integer", reflect.Float64: "number",
 		reflect.Slice: "array", reflect.Map: "object",
 	}[t.Kind()]
-	property, _ := d.Object(at)
 	if got := texts(property["type"]); !slices.Contains(got, want) {
 		return fmt.Errorf("the schema says %q, the type %s", got, want)
 	}
@@ -164,6 +177,9 @@ func TestSchemasMatchConstants(t *testing.T) {
 			t.Errorf("%s: the schema has %q, the constants are %q", at, got, want)
 		}
 	}
+	if got, want := slices.Concat(texts(d.At(schemas+"SessionResult/properties/state/enum")), texts(d.At(schemas+"Problem/properties/reason/enum"))), constants["Session"]; !same(got, want) {
+		t.Errorf("states and ends of sessions: %q instead of %q", got, want)
+	}
 	var result []string
 	for _, s := range constants["Status"] {
 		if s != string(execution.StatusPlatformError) {
@@ -178,6 +194,10 @@ func TestSchemasMatchConstants(t *testing.T) {
 	if got, want := slices.Sorted(maps.Keys(events)), slices.Sorted(slices.Values(constants["Event"])); !slices.Equal(got, want) {
 		t.Errorf("events: %q instead of %q", got, want)
 	}
+}
+
+func same(a, b []string) bool {
+	return slices.Equal(slices.Sorted(slices.Values(a)), slices.Sorted(slices.Values(b)))
 }
 
 // constantsByPrefix are the values of the package's string constants, by the
@@ -199,7 +219,7 @@ func constantsByPrefix(t *testing.T) map[string][]string {
 			if !ok || len(spec.Values) != 1 {
 				return true
 			}
-			for _, prefix := range []string{"Status", "Sandbox", "Problem", "Event"} {
+			for _, prefix := range []string{"Status", "Sandbox", "Problem", "Event", "Session"} {
 				literal, ok := spec.Values[0].(*ast.BasicLit)
 				if !ok || literal.Kind != token.STRING || !strings.HasPrefix(spec.Names[0].Name, prefix) {
 					continue

@@ -22,6 +22,7 @@ import (
 	"github.com/preheat-dev/preheat/functions/execute/httpapi"
 	"github.com/preheat-dev/preheat/functions/execute/pool"
 	"github.com/preheat-dev/preheat/internal/server"
+	"github.com/preheat-dev/preheat/tests/openapi"
 )
 
 // keepingPool is a pool with one session.
@@ -135,6 +136,8 @@ func (k *keeping) Remove(_ context.Context, path string) error {
 type client struct {
 	t   *testing.T
 	url string
+	// document describes every response.
+	document *openapi.Document
 }
 
 func serve(t *testing.T, k *keeping) client {
@@ -155,7 +158,11 @@ func serve(t *testing.T, k *keeping) client {
 	var serving sync.WaitGroup
 	serving.Go(func() { _ = web.Serve(ctx, listener) })
 	t.Cleanup(func() { stop(); serving.Wait() })
-	return client{t, "http://" + listener.Addr().String()}
+	document, err := openapi.Parse(execution.OpenAPI())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return client{t, "http://" + listener.Addr().String(), document}
 }
 
 func (c client) do(method, path string, body io.Reader, headers ...string) (*http.Response, string) {
@@ -175,6 +182,9 @@ func (c client) do(method, path string, body io.Reader, headers ...string) (*htt
 	b, err := io.ReadAll(res.Body)
 	if err != nil {
 		c.t.Fatal(err)
+	}
+	if err := c.document.CheckResponse(method, path, res, b); err != nil {
+		c.t.Error(err)
 	}
 	return res, string(b)
 }
