@@ -34,4 +34,5 @@ const (
 	MediaProblem    = "application/problem+json"
 	MediaSSE        = "text/event-stream"
 	MediaCloudEvent = "application/cloudevents+json"
+	MediaTar        = "application/x-tar"
 )

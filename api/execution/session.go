@@ -4,6 +4,7 @@ import (
 	"crypto/rand"
 	"io"
 	"math"
+	"net/url"
 	"strings"
 	"time"
 )
@@ -214,6 +215,19 @@ func CheckSessionPath(p string, root bool) *Problem {
 		return Invalid("path", "%q: %s", clip(p), wrong)
 	}
 	return nil
+}
+
+// SessionPath is the path below a session's working directory that a part of a
+// URL names, or a problem about it. root allows that directory itself.
+func SessionPath(part string, root bool) (string, *Problem) {
+	p, err := url.PathUnescape(part)
+	if err != nil {
+		return "", Invalid("path", "The path is not percent-encoded as it should be.")
+	}
+	if root {
+		p = strings.TrimSuffix(p, "/")
+	}
+	return p, CheckSessionPath(p, root)
 }
 
 // sessionIDLength is that of 130 random bits in base32.

@@ -10,6 +10,8 @@
 //	    which model that is
 //	POST /v1/sandbox/execute
 //	    by sending execute a CloudEvent and giving back its result
+//	/v1/sessions
+//	    by passing requests and files on to execute as they come
 //	GET /v1/services
 //	    how the platform's own Knative Services stand
 //	GET /
@@ -45,9 +47,9 @@ type Options struct {
 	// Page is the built page, with index.html at its root; nil when there
 	// is none.
 	Page fs.FS
-	// ForwardReads passes GET /v1/languages, /v1/limits and /v1/pools on to
+	// Forward passes /v1/sessions, /v1/languages, /v1/limits and /v1/pools on to
 	// execute. It is off where execute serves them itself on the same app.
-	ForwardReads bool
+	Forward bool
 	// Services lists the platform's Knative Services; nil where there are none.
 	Services ServiceLister
 	// Registerer takes the metrics; nil for none.
@@ -61,11 +63,11 @@ type Options struct {
 
 // Chat is the function.
 type Chat struct {
-	config  Config
-	log     *slog.Logger
-	page    *page.Page
-	metrics *relay.Metrics
-	reads   bool
+	config   Config
+	log      *slog.Logger
+	page     *page.Page
+	metrics  *relay.Metrics
+	forwards bool
 
 	services ServiceLister
 
@@ -77,6 +79,7 @@ type Chat struct {
 	execute  *http.Client
 	// deadline is that of executions.
 	deadline *relay.Deadline
+	sessions *relay.Sessions
 	// proxy, if not nil, has all the rest answered by another chat.
 	proxy *proxy.Proxy
 }
@@ -86,7 +89,7 @@ func New(o Options) (*Chat, error) {
 	if err := o.Config.Validate(); err != nil {
 		return nil, err
 	}
-	c := &Chat{config: o.Config, log: o.Logger, reads: o.ForwardReads, services: o.Services, instance: relay.NewInstance(), metrics: relay.NewMetrics(o.Registerer)}
+	c := &Chat{config: o.Config, log: o.Logger, forwards: o.Forward, services: o.Services, instance: relay.NewInstance(), metrics: relay.NewMetrics(o.Registerer)}
 	if c.log == nil {
 		c.log = slog.Default()
 	}
@@ -101,13 +104,17 @@ func New(o Options) (*Chat, error) {
 	}
 	// Execute is a neighbour: no proxy of the environment is on the way.
 	c.llm, c.execute = newClient(http.ProxyFromEnvironment), newClient(nil)
+	uploads := relay.NewUploads(c.execute.Transport.(*http.Transport))
 	c.execute.Transport = traced(c.execute.Transport)
 	c.deadline = &relay.Deadline{
 		Client: c.execute, URL: cmp.Or(c.config.ChatURL, c.config.ExecuteURL), Timeout: c.config.ExecuteTimeout, Log: c.log,
 	}
+	c.sessions = &relay.Sessions{
+		URL: c.deadline.URL, Client: c.execute, Uploads: uploads, Deadline: c.deadline, RefusalLimit: c.config.RefusalLimit,
+	}
 	if c.config.ChatURL != "" {
 		c.proxy = proxy.New(proxy.Config{
-			URL: c.config.ChatURL, Client: c.execute, Instance: c.instance, Deadline: c.deadline, Metrics: c.metrics,
+			URL: c.config.ChatURL, Client: c.execute, Sessions: *c.sessions, Instance: c.instance, Deadline: c.deadline, Metrics: c.metrics,
 			FirstByteTimeout: c.config.LLM.FirstByteTimeout, IdleTimeout: c.config.LLM.IdleTimeout, RefusalLimit: c.config.RefusalLimit,
 		})
 	}
@@ -127,7 +134,8 @@ func (c *Chat) Register(r fiber.Router) {
 	r.Get("/v1/chat/status", c.status)
 	r.Get("/v1/services", c.listServices)
 	r.Post("/v1/sandbox/execute", c.forwardExecute)
-	if c.reads {
+	if c.forwards {
+		c.sessions.Register(r)
 		for _, path := range []string{"/v1/languages", "/v1/limits", "/v1/pools"} {
 			r.Get(path, c.forwardRead)
 		}

@@ -86,7 +86,7 @@ func withModel(t testing.TB, upstream http.HandlerFunc, change func(*chat.Config
 // withExecute serves chat in front of an execute function.
 func withExecute(t testing.TB, upstream http.HandlerFunc, change func(*chat.Config)) *front {
 	t.Helper()
-	o := chat.Options{Config: testConfig(), ForwardReads: true}
+	o := chat.Options{Config: testConfig(), Forward: true}
 	o.Config.ExecuteURL = serveHTTP(t, upstream)
 	if change != nil {
 		change(&o.Config)

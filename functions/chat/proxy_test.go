@@ -17,7 +17,7 @@ import (
 // inFrontOf serves a chat that passes everything on to another.
 func inFrontOf(t *testing.T, url string) *front {
 	t.Helper()
-	o := chat.Options{Config: testConfig(), ForwardReads: true}
+	o := chat.Options{Config: testConfig(), Forward: true}
 	o.Config.ChatURL = url
 	return serveChat(t, o)
 }

@@ -54,3 +54,8 @@ func WantsEvents(c *fiber.Ctx) bool {
 	}
 	return events > 0 && events >= json
 }
+
+// WantsArchive reports whether c's client wants files as a tar archive.
+func WantsArchive(c *fiber.Ctx) bool {
+	return c.Context().QueryArgs().Has("archive") || strings.Contains(c.Get(fiber.HeaderAccept), execution.MediaTar)
+}

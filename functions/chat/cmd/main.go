@@ -87,7 +87,7 @@ func serve(ctx context.Context, s settings, log *slog.Logger) (err error) {
 		return err
 	}
 	function, err := chat.New(chat.Options{
-		Config: s.Config, Page: page, ForwardReads: true, Services: lister, Registerer: metrics, Logger: log,
+		Config: s.Config, Page: page, Forward: true, Services: lister, Registerer: metrics, Logger: log,
 	})
 	if err != nil {
 		return err

@@ -28,6 +28,8 @@ type Config struct {
 	// Client leaves time limits to contexts.
 	Client   *http.Client
 	Instance relay.Instance
+	// Sessions is for the requests about sessions.
+	Sessions relay.Sessions
 	// Deadline is that of executions.
 	Deadline *relay.Deadline
 	Metrics  *relay.Metrics
@@ -46,7 +48,24 @@ type Proxy struct{ config Config }
 func New(c Config) *Proxy { return &Proxy{config: c} }
 
 // Register adds the proxy's routes to r.
-func (p *Proxy) Register(r fiber.Router) { r.All("/v1/*", p.serve) }
+func (p *Proxy) Register(r fiber.Router) {
+	r.Use("/v1/sessions", p.withoutLoop)
+	sessions := p.config.Sessions
+	sessions.Prepare = func(f *fiber.Ctx, req *http.Request) {
+		relay.SetHeaders(f, req, fiber.HeaderAuthorization)
+		p.config.Instance.SetVia(f, req)
+	}
+	sessions.Register(r)
+	r.All("/v1/*", p.serve)
+}
+
+// withoutLoop refuses what this process has sent itself.
+func (p *Proxy) withoutLoop(f *fiber.Ctx) error {
+	if e := p.config.Instance.Loop(f); e != nil {
+		return e.Send(f)
+	}
+	return f.Next()
+}
 
 // serve gives a request to the other chat as it came, and its answer back.
 // Streams go through the same relays as those of execute and of models.

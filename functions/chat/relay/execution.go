@@ -17,6 +17,17 @@ import (
 // Execution passes execute's stream on. When it breaks off, the client
 // gets the terminal event all the same, with the status that is true then.
 func Execution(f *fiber.Ctx, w *Watchdog, res *http.Response) error {
+	return relayExecution(f, w, res, func(x execution.Exit) any { return x })
+}
+
+// sessionRun is Execution for a run in a session.
+func sessionRun(f *fiber.Ctx, w *Watchdog, res *http.Response) error {
+	return relayExecution(f, w, res, func(x execution.Exit) any { return execution.SessionExit{Exit: x} })
+}
+
+// relayExecution passes a stream on; exit makes the terminal event of one that broke
+// off.
+func relayExecution(f *fiber.Ctx, w *Watchdog, res *http.Response, exit func(execution.Exit) any) error {
 	id := server.RequestID(f)
 	return server.Stream(f, func(ctx context.Context, events *server.SSE) error {
 		defer w.Stop()
@@ -31,9 +42,9 @@ func Execution(f *fiber.Ctx, w *Watchdog, res *http.Response) error {
 		server.Logger(ctx).Warn("an execution's stream broke off", "error", Redact(err), "sandbox", sandbox)
 		p := ExecutionProblem(err)
 		p.RequestID = id
-		return events.Send(execution.EventExit, execution.Exit{
+		return events.Send(execution.EventExit, exit(execution.Exit{
 			SandboxName: sandbox, Status: execution.StatusPlatformError, Notes: []string{}, Problem: p,
-		})
+		}))
 	})
 }
 

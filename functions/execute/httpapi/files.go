@@ -7,7 +7,6 @@ import (
 	"io"
 	"mime"
 	"net/http"
-	"net/url"
 	"path"
 	"strings"
 
@@ -19,11 +18,9 @@ import (
 	"github.com/preheat-dev/preheat/internal/server"
 )
 
-const mediaTar = "application/x-tar"
-
 // listFiles answers GET /v1/sessions/ID/files.
 func listFiles(c *fiber.Ctx, s *execute.Session) error {
-	if wantsArchive(c) {
+	if server.WantsArchive(c) {
 		return sendArchive(c, s, "")
 	}
 	list, err := s.Files(server.Context(c))
@@ -33,21 +30,10 @@ func listFiles(c *fiber.Ctx, s *execute.Session) error {
 	return c.JSON(list)
 }
 
-func wantsArchive(c *fiber.Ctx) bool {
-	return c.Context().QueryArgs().Has("archive") || strings.Contains(c.Get(fiber.HeaderAccept), mediaTar)
-}
-
 // filePath is the path of a file that c's URL names.
 func filePath(c *fiber.Ctx, root bool) (string, error) {
-	raw := c.Params("*")
-	p, err := url.PathUnescape(raw)
-	if err != nil {
-		return "", execution.Invalid("path", "The path is not percent-encoded as it should be.")
-	}
-	if root {
-		p = strings.TrimSuffix(p, "/")
-	}
-	if problem := execution.CheckSessionPath(p, root); problem != nil {
+	p, problem := execution.SessionPath(c.Params("*"), root)
+	if problem != nil {
 		return "", problem
 	}
 	return p, nil
@@ -55,7 +41,7 @@ func filePath(c *fiber.Ctx, root bool) (string, error) {
 
 // getFile answers GET and HEAD /v1/sessions/ID/files/PATH.
 func (a *API) getFile(c *fiber.Ctx, s *execute.Session) error {
-	archive := wantsArchive(c)
+	archive := server.WantsArchive(c)
 	p, err := filePath(c, archive)
 	switch {
 	case err != nil:
@@ -106,7 +92,7 @@ func sendArchive(c *fiber.Ctx, s *execute.Session, folder string) error {
 		if folder != "" {
 			name = path.Base(folder) + ".tar"
 		}
-		setFileHeaders(w.Header(), name, mediaTar)
+		setFileHeaders(w.Header(), name, execution.MediaTar)
 		if r.Method == http.MethodHead {
 			return nil
 		}

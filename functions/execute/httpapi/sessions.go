@@ -125,6 +125,9 @@ func (a *API) executeInSession(c *fiber.Ctx, s *execute.Session) error {
 	}
 	ctx, id := server.Context(c), server.RequestID(c)
 	if server.WantsEvents(c) {
+		if server.Resumes(c) {
+			return server.NothingToResume(c)
+		}
 		return a.stream(ctx, c, p.Language, func(q *queue) error {
 			result, err := s.Execute(ctx, id, p, q)
 			err = attributeShutdown(ctx, &result.Result, err)

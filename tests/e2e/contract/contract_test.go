@@ -101,7 +101,7 @@ func TestRoutesAreOperations(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	chatFunction, err := chat.New(chat.Options{Config: config, ForwardReads: true})
+	chatFunction, err := chat.New(chat.Options{Config: config, Forward: true})
 	if err != nil {
 		t.Fatal(err)
 	}
