@@ -8,6 +8,7 @@ import (
 
 	"github.com/preheat-dev/preheat/api/execution"
 	"github.com/preheat-dev/preheat/functions/execute/pool"
+	"github.com/preheat-dev/preheat/internal/language"
 )
 
 // Session is an open session. It is the one entry point for what happens in it.
@@ -19,7 +20,14 @@ type Session struct {
 
 // CheckSession returns the session that r asks for, or a problem about r.
 func (e *Executor) CheckSession(r *execution.SessionRequest) (*execution.SessionSpec, *execution.Problem) {
-	return r.Validate(e.Languages(), e.limits)
+	spec, problem := r.Validate(e.Languages(), e.limits)
+	if problem != nil {
+		return nil, problem
+	}
+	if l, ok := language.Find(spec.Language); !ok || len(l.Session) == 0 {
+		return nil, execution.Invalid("language", "There are no sessions of %s: its programs keep nothing for one another.", spec.Language)
+	}
+	return spec, nil
 }
 
 // OpenSession opens a session. id names the request in logs.

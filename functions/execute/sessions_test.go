@@ -25,7 +25,7 @@ type keeping struct {
 }
 
 func (*keeping) Languages() []execution.Language {
-	return []execution.Language{{Name: "python", Pools: []string{"small"}}}
+	return []execution.Language{{Name: "python", Pools: []string{"small"}}, {Name: "ruby", Aliases: []string{"rb"}, Pools: []string{"small"}}}
 }
 
 func (k *keeping) OpenSession(_ context.Context, want pool.SessionClaim) (pool.Session, error) {
@@ -121,6 +121,18 @@ func TestSessionProblems(t *testing.T) {
 				t.Errorf("what runs is %q", problem.Running)
 			}
 		})
+	}
+}
+
+// A pool may offer a language that keeps no sessions: it is refused by its name.
+func TestLanguageWithoutSessions(t *testing.T) {
+	e := keepingExecutor(&keeping{})
+	if _, problem := e.CheckSession(&execution.SessionRequest{Language: "python"}); problem != nil {
+		t.Errorf("python: %v", problem)
+	}
+	_, problem := e.CheckSession(&execution.SessionRequest{Language: "RB"})
+	if problem == nil || problem.Status != http.StatusUnprocessableEntity || problem.Field != "language" {
+		t.Errorf("ruby: %+v", problem)
 	}
 }
 
