@@ -40,7 +40,7 @@ func start(t *testing.T, s pooltest.Sizes) pooltest.Subject {
 	}
 	p, err := local.New(local.Config{
 		Pools:        []local.PoolConfig{{Name: "code", Size: s.Warm, Languages: []string{"python", "bash"}, Warm: []string{"python"}}},
-		MaxSandboxes: s.Max, MaxCreating: 2, WarmTimeout: 30 * time.Second,
+		MaxSandboxes: s.Max, MaxCreating: 2, WarmTimeout: 30 * time.Second, MaxSessions: s.Sessions, MaxPoolSessions: s.Sessions,
 	}, backend, local.NewMetrics(prometheus.NewRegistry()), log)
 	if err != nil {
 		t.Fatal(errors.Join(err, backend.Close()))

@@ -5,6 +5,7 @@ package pooltest
 import (
 	"context"
 	"errors"
+	"slices"
 	"testing"
 	"time"
 
@@ -16,6 +17,8 @@ import (
 type Sizes struct {
 	// Warm is how many sandboxes are kept warm, Max how many there are at most.
 	Warm, Max int
+	// Sessions is how many sessions may be open.
+	Sessions int
 }
 
 // Subject is an implementation under test. It has one pool, of sandboxes for
@@ -39,8 +42,8 @@ func Run(t *testing.T, start func(t *testing.T, s Sizes) Subject) {
 		sizes Sizes
 		rows  []row
 	}{
-		{"two warm", Sizes{Warm: 2, Max: 4}, roomy},
-		{"one at most", Sizes{Warm: 1, Max: 1}, narrow},
+		{"two warm", Sizes{Warm: 2, Max: 4, Sessions: 3}, slices.Concat(roomy, roomySessions)},
+		{"one at most", Sizes{Warm: 1, Max: 1, Sessions: 2}, slices.Concat(narrow, narrowSessions)},
 	} {
 		t.Run(group.name, func(t *testing.T) {
 			s := suite{start(t, group.sizes), group.sizes}
