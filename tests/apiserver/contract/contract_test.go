@@ -11,6 +11,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/utils/ptr"
 
+	"github.com/preheat-dev/preheat/functions/execute/pool/kube"
 	"github.com/preheat-dev/preheat/functions/execute/pool/pooltest"
 	"github.com/preheat-dev/preheat/tests/cluster/fakenode"
 	"github.com/preheat-dev/preheat/tests/cluster/sandboxes"
@@ -35,7 +36,7 @@ func start(t *testing.T, s pooltest.Sizes) pooltest.Subject {
 			t.Error(err)
 		}
 	})
-	node := sp.Node(fakenode.Options{Start: real.Start, Deleted: func(pod *corev1.Pod) {
+	node := sp.Node(fakenode.Options{Start: real.Start, Ended: real.Ended, Deleted: func(pod *corev1.Pod) {
 		if err := real.End(pod); err != nil {
 			t.Error(err)
 		}
@@ -44,7 +45,7 @@ func start(t *testing.T, s pooltest.Sizes) pooltest.Subject {
 	code.Spec.MaxSandboxes = ptr.To(int32(s.Max))
 	sp.Create(sp.Template("python", node), code)
 	sp.Controller()
-	p := sp.Claimant()
+	p := sp.ClaimantOf(kube.Config{MaxSessions: s.Sessions, MaxPoolSessions: s.Sessions})
 	sp.Eventually("the pool is known", func() bool { return len(p.Status()) == 1 })
 	t.Cleanup(func() {
 		for _, fault := range node.Faults() {
