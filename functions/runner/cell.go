@@ -199,6 +199,9 @@ func (s *session) attend(ctx context.Context, message []byte, a attendance) (cau
 	case code := <-a.ended:
 		return causeExit, cellEnd{code: code}
 	case e := <-a.died:
+		if s.cells.isClosed() {
+			return causeCancel, cellEnd{lost: true, status: e.status} // by the session's end
+		}
 		return causeExit, cellEnd{lost: true, status: e.status}
 	case <-a.timeout:
 		why = causeTimeout
