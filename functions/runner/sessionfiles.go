@@ -11,6 +11,7 @@ import (
 	"path"
 	"strings"
 	"syscall"
+	"unicode/utf8"
 
 	"golang.org/x/sys/unix"
 
@@ -44,7 +45,8 @@ func (s *session) operateOnFiles(conn *steady, server *wire.Server, op wire.Oper
 
 func (s *session) listFiles(server *wire.Server, most int) error {
 	files, more, err := artifact.List(s.runner.config.WorkDir, most, func(path string) bool {
-		return !strings.HasPrefix(path, uploadPrefix)
+		// What is no UTF-8 has no path by which a caller could have it.
+		return !strings.HasPrefix(path, uploadPrefix) && utf8.ValidString(path)
 	})
 	if err != nil {
 		return err
