@@ -236,6 +236,24 @@ const sessionIDLength = 26
 // NewSessionID returns an id that nobody can guess.
 func NewSessionID() string { return strings.ToLower(rand.Text()) }
 
+// LoggedPath is the path of a URL as logs may have it: without the id of a
+// session, which would let their readers use the session.
+func LoggedPath(path string) string {
+	const sessions, shown = "/v1/sessions/", 4
+	rest, ok := strings.CutPrefix(path, sessions)
+	if !ok {
+		return path
+	}
+	id, tail, more := strings.Cut(rest, "/")
+	if len(id) > shown {
+		id = strings.ToValidUTF8(id[:shown], "") + "…"
+	}
+	if more {
+		id += "/"
+	}
+	return sessions + id + tail
+}
+
 // IsSessionID reports whether id has the form of a session's id.
 func IsSessionID(id string) bool {
 	return len(id) == sessionIDLength && !strings.ContainsFunc(id, func(r rune) bool {

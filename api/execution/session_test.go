@@ -126,3 +126,20 @@ func TestSessionResultIsEncodedAsItIs(t *testing.T) {
 		t.Errorf("got  %s\nwant %s", &got, want)
 	}
 }
+
+// Who reads a log cannot use the sessions in it.
+func TestLoggedPathsHaveNoIDs(t *testing.T) {
+	id := execution.NewSessionID()
+	for path, want := range map[string]string{
+		"/v1/sessions": "/v1/sessions", "/v1/sessions/": "/v1/sessions/", "/v1/limits": "/v1/limits", "/v1/sessions/a/files": "/v1/sessions/a/files",
+		"/v1/sessions/" + id:                "/v1/sessions/" + id[:4] + "…",
+		"/v1/sessions/" + id + "'":          "/v1/sessions/" + id[:4] + "…",
+		"/v1/sessions/" + id + "/files/a/b": "/v1/sessions/" + id[:4] + "…/files/a/b",
+		"/v1/sessions/üüüüü":                "/v1/sessions/üü…",
+		"/v1/sessions/aaaü":                 "/v1/sessions/aaa…",
+	} {
+		if got := execution.LoggedPath(path); got != want {
+			t.Errorf("%s: %s instead of %s", path, got, want)
+		}
+	}
+}

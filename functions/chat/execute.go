@@ -107,7 +107,10 @@ func traced(base http.RoundTripper) http.RoundTripper {
 	// which records nothing.
 	return otelhttp.NewTransport(base, otelhttp.WithTracerProvider(otel.GetTracerProvider()),
 		otelhttp.WithPropagators(propagation.TraceContext{}),
-		otelhttp.WithFilter(func(r *http.Request) bool { return r.Method == http.MethodPost }))
+		otelhttp.WithFilter(func(r *http.Request) bool {
+			// A span has the URL, and that of a session its id, which is a secret.
+			return r.Method == http.MethodPost && !strings.HasPrefix(r.URL.Path, "/v1/sessions")
+		}))
 }
 
 // eventID is the request's id where this server made it. An id that a client

@@ -24,7 +24,7 @@ func (x *exchange) level() slog.Level {
 // entry is the exchange's line in the access log.
 func (x *exchange) entry() []slog.Attr {
 	attrs := []slog.Attr{
-		slog.String("method", x.request.Method), slog.String("path", x.request.URL.Path), slog.Int("status", x.response.status),
+		slog.String("method", x.request.Method), slog.String("path", execution.LoggedPath(x.request.URL.Path)), slog.Int("status", x.response.status),
 		slog.Float64("duration_ms", float64(time.Since(x.start).Microseconds())/1000),
 		slog.Int64("bytes_in", x.body.received), slog.Int64("bytes_out", x.response.sent),
 		slog.String("remote", x.request.RemoteAddr), slog.Bool("streamed", x.streamed),
