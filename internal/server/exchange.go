@@ -180,6 +180,14 @@ func RequestID(c *fiber.Ctx) string {
 	return ""
 }
 
+// ID returns the id of the request to whose exchange ctx belongs.
+func ID(ctx context.Context) string {
+	if x, ok := ctx.Value(contextKey{}).(*exchange); ok {
+		return x.id
+	}
+	return ""
+}
+
 // Logger returns the logger of the exchange to which ctx belongs, which names
 // the request's id.
 func Logger(ctx context.Context) *slog.Logger {
