@@ -36,6 +36,7 @@ import (
 	"github.com/gofiber/fiber/v2"
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/preheat-dev/preheat/client"
 	"github.com/preheat-dev/preheat/functions/chat/page"
 	"github.com/preheat-dev/preheat/functions/chat/proxy"
 	"github.com/preheat-dev/preheat/functions/chat/relay"
@@ -142,6 +143,14 @@ func (c *Chat) Register(r fiber.Router) {
 	}
 	c.page.Register(r)
 	r.Use("/v1", c.passThrough)
+}
+
+// Executions returns a client that runs programs where this function has them
+// run, with its deadlines.
+func (c *Chat) Executions() (*client.Client, error) {
+	web := *c.execute
+	web.Transport = &relay.Transport{Base: c.execute.Transport, Deadline: c.deadline}
+	return client.New(c.deadline.URL, &web)
 }
 
 // Run looks for model servers until ctx ends.
