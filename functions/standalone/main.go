@@ -91,6 +91,13 @@ func run(ctx context.Context) (err error) {
 	api.Register(web.App())
 	events.Register(web.App())
 	chatFunction.Register(web.App())
+	programs, err := chatFunction.Executions()
+	if err != nil {
+		return err
+	}
+	if err := s.Settings.Register(web.App(), programs, log); err != nil {
+		return err
+	}
 
 	var background sync.WaitGroup
 	defer background.Wait()

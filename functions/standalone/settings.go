@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/preheat-dev/preheat/functions/chat"
+	"github.com/preheat-dev/preheat/functions/doors"
 	"github.com/preheat-dev/preheat/functions/execute/pool/local"
 	"github.com/preheat-dev/preheat/functions/execute/pool/runc"
 	"github.com/preheat-dev/preheat/internal/environment"
@@ -17,6 +18,7 @@ import (
 type settings struct {
 	environment.Server
 	environment.Execution
+	doors.Settings
 	LLM chat.LLM `envPrefix:"LLM_"`
 
 	// PoolSize is how many sandboxes for Python and bash are kept warm,

@@ -18,6 +18,7 @@ import (
 
 	"github.com/preheat-dev/preheat/functions/chat"
 	"github.com/preheat-dev/preheat/functions/chat/services"
+	"github.com/preheat-dev/preheat/functions/doors"
 	"github.com/preheat-dev/preheat/internal/budget"
 	"github.com/preheat-dev/preheat/internal/environment"
 	"github.com/preheat-dev/preheat/internal/metric"
@@ -31,6 +32,7 @@ import (
 type settings struct {
 	environment.Server
 	chat.Config
+	doors.Settings
 	// BodyLimit bounds a request, in bytes.
 	BodyLimit int `envDefault:"33554432"`
 	// ShutdownLinger is how long after SIGTERM requests are still taken: a
@@ -102,6 +104,13 @@ func serve(ctx context.Context, s settings, log *slog.Logger) (err error) {
 	app := srv.App()
 	server.Documents(app)
 	function.Register(app)
+	programs, err := function.Executions()
+	if err != nil {
+		return err
+	}
+	if err := s.Settings.Register(app, programs, log); err != nil {
+		return err
+	}
 	healthy := func(f *fiber.Ctx) error { return f.SendString("ok\n") }
 	app.Get("/healthz", healthy)
 	app.Get("/readyz", healthy)
