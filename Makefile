@@ -78,7 +78,7 @@ test-fast: ui/dist/index.html ## Run the tests that need neither sandboxes nor a
 	$(GO) test $$($(GO) list ./... | grep -v /tests/)
 
 .PHONY: clients
-clients: deps build ## Generate clients from the API's description and call a server with them
+clients: deps build ## Call a server with the clients that people have, generated ones among them
 	cd tests/clients && npm ci --no-audit --no-fund
 	$(GO) test -count=1 ./tests/clients
 

@@ -1,4 +1,5 @@
-// Package clients_test has the generators that people use read the description
+// Package clients_test calls a running server with the clients that people have.
+// It has the generators that people use read the description
 // of the interface, compiles what they generate, and calls a running server
 // with it.
 package clients_test
