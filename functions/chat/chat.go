@@ -145,11 +145,13 @@ func (c *Chat) Register(r fiber.Router) {
 	r.Use("/v1", c.passThrough)
 }
 
-// Executions returns a client that runs programs where this function has them
+// Executions returns a client that runs programs, and no more, where this function has them
 // run, with its deadlines.
 func (c *Chat) Executions() (*client.Client, error) {
 	web := *c.execute
-	web.Transport = &relay.Transport{Base: c.execute.Transport, Deadline: c.deadline}
+	// On one machine the other path is this function's own, and leads to execute's
+	// root after a detour.
+	web.Transport = &relay.Transport{Base: c.execute.Transport, Deadline: c.deadline, Root: c.proxy == nil}
 	return client.New(c.deadline.URL, &web)
 }
 
