@@ -5,7 +5,9 @@ package capture
 
 import (
 	"context"
+	"encoding/base64"
 	"errors"
+	"fmt"
 
 	"github.com/preheat-dev/preheat/api/execution"
 	"github.com/preheat-dev/preheat/client"
@@ -14,6 +16,7 @@ import (
 
 // Runner runs programs. It is a *client.Client.
 type Runner interface {
+	Execute(ctx context.Context, r execution.Request, key string) (*execution.Result, error)
 	Stream(ctx context.Context, r execution.Request, h client.Handler) (*execution.Exit, error)
 }
 
@@ -30,6 +33,7 @@ type Outcome struct {
 	Problem *execution.Problem
 	// Stdout and Stderr are what is kept of the streams, Both is the same in the
 	// order in which it came.
+	// It is nil of a program that nobody observed.
 	Stdout, Stderr Stream
 	Both           []byte
 	Results        []execution.RichResult
@@ -44,8 +48,8 @@ type Stream struct {
 	Skipped int64
 }
 
-// Observer is called with what a program yields, as it comes. Its members may be
-// nil.
+// Observer is called with what a program yields, as it comes. Without any
+// member nobody observes it.
 type Observer struct {
 	Start  func(execution.Start)
 	Output func(stream execution.Stream, data []byte)
@@ -55,6 +59,71 @@ type Observer struct {
 // outcome. The error is not nil when ctx ended before the outcome was known.
 func Run(ctx context.Context, runner Runner, r execution.Request, watch Observer) (*Outcome, error) {
 	o := new(Outcome)
+	err := o.run(ctx, runner, r, watch)
+	if err == nil {
+		return o, nil
+	}
+	if ctx.Err() != nil {
+		return nil, context.Cause(ctx)
+	}
+	o.Exit.Status = execution.StatusPlatformError
+	o.Problem = problem(err)
+	return o, nil
+}
+
+// run has a program run that nobody observes answered at once, which is faster.
+func (o *Outcome) run(ctx context.Context, runner Runner, r execution.Request, watch Observer) error {
+	if watch.Start != nil || watch.Output != nil {
+		return o.stream(ctx, runner, r, watch)
+	}
+	result, err := runner.Execute(ctx, r, "")
+	if err == nil {
+		o.Exit = result.Exit()
+		return o.whole(ctx, result.Partial())
+	}
+	var known *execution.Problem
+	if errors.As(err, &known) && known.Partial != nil {
+		o.Exit.SandboxName, o.Exit.Truncated, o.Exit.Notes = known.Partial.SandboxName, known.Partial.Truncated, known.Partial.Notes
+		err = errors.Join(err, o.whole(ctx, known.Partial))
+	}
+	return err
+}
+
+// whole takes over what a program yielded.
+func (o *Outcome) whole(ctx context.Context, p *execution.Partial) error {
+	var err error
+	if o.Stdout, err = streamOf(p.Stdout, p.StdoutBase64, p.Truncated.Stdout); err != nil {
+		return fmt.Errorf("stdout: %w", err)
+	}
+	if o.Stderr, err = streamOf(p.Stderr, p.StderrBase64, p.Truncated.Stderr); err != nil {
+		return fmt.Errorf("stderr: %w", err)
+	}
+	o.Results, o.Artifacts = p.Results, p.Artifacts
+	size := len(o.Stdout.Data) + len(o.Stderr.Data)
+	for _, r := range o.Results {
+		size += r.Size()
+	}
+	for _, a := range o.Artifacts {
+		size += len(a.Content)
+	}
+	return budget.Take(ctx, int64(copies*size))
+}
+
+func streamOf(text string, exact *string, t execution.StreamTruncation) (Stream, error) {
+	s := Stream{Data: []byte(text)}
+	if exact != nil {
+		var err error
+		if s.Data, err = base64.StdEncoding.DecodeString(*exact); err != nil {
+			return Stream{}, err
+		}
+	}
+	if t.Truncated {
+		s.Gap, s.Skipped = min(int(t.HeadBytes), len(s.Data)), t.TotalBytes-t.CapturedBytes
+	}
+	return s, nil
+}
+
+func (o *Outcome) stream(ctx context.Context, runner Runner, r execution.Request, watch Observer) error {
 	exit, err := runner.Stream(ctx, r, client.Handler{
 		Start: func(s execution.Start) error {
 			o.Exit.SandboxName = s.SandboxName
@@ -90,15 +159,7 @@ func Run(ctx context.Context, runner Runner, r execution.Request, watch Observer
 	if exit != nil {
 		o.Exit = *exit
 	}
-	if err == nil {
-		return o, nil
-	}
-	if ctx.Err() != nil {
-		return nil, context.Cause(ctx)
-	}
-	o.Exit.Status = execution.StatusPlatformError
-	o.Problem = problem(err)
-	return o, nil
+	return err
 }
 
 func problem(err error) *execution.Problem {

@@ -20,6 +20,17 @@ func (y yield) Stream(_ context.Context, _ execution.Request, h client.Handler) 
 	return y(h)
 }
 
+func (y yield) Execute(context.Context, execution.Request, string) (*execution.Result, error) {
+	exit, err := y(client.Handler{})
+	if exit == nil {
+		return nil, err
+	}
+	return &execution.Result{Status: exit.Status, ExitCode: *exit.ExitCode, Signal: exit.Signal, Truncated: exit.Truncated}, err
+}
+
+// watched observes and does nothing.
+var watched = capture.Observer{Start: func(execution.Start) {}}
+
 func ended(status execution.Status, code int) *execution.Exit {
 	return &execution.Exit{Status: status, ExitCode: &code}
 }
@@ -51,18 +62,20 @@ func TestExplain(t *testing.T) {
 		"not reachable": {err: errors.New("dial http://user:hunter2@x"), want: []string{"cannot be reached"}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			o, err := capture.Run(t.Context(), yield(func(client.Handler) (*execution.Exit, error) { return test.exit, test.err }), execution.Request{}, capture.Observer{})
-			if err != nil {
-				t.Fatal(err)
-			}
-			said := strings.Join(o.Explain(), " ")
-			for _, want := range test.want {
-				if !strings.Contains(said, want) {
-					t.Errorf("%q lacks %q", said, want)
+			for _, watch := range []capture.Observer{{}, watched} {
+				o, err := capture.Run(t.Context(), yield(func(client.Handler) (*execution.Exit, error) { return test.exit, test.err }), execution.Request{}, watch)
+				if err != nil {
+					t.Fatal(err)
 				}
-			}
-			if o.Complete() != (len(test.want) == 0) || strings.Contains(said, "hunter2") {
-				t.Errorf("complete: %t, %q", o.Complete(), said)
+				said := strings.Join(o.Explain(), " ")
+				for _, want := range test.want {
+					if !strings.Contains(said, want) {
+						t.Errorf("%q lacks %q", said, want)
+					}
+				}
+				if o.Complete() != (len(test.want) == 0) || strings.Contains(said, "hunter2") {
+					t.Errorf("complete: %t, %q", o.Complete(), said)
+				}
 			}
 		})
 	}
@@ -72,7 +85,7 @@ func TestStreamsSayWhereBytesAreMissing(t *testing.T) {
 	o, err := capture.Run(t.Context(), yield(func(h client.Handler) (*execution.Exit, error) {
 		err := errors.Join(h.Output(execution.Stdout, []byte("head"), 0), h.Output(execution.Stderr, []byte("e"), 0), h.Output(execution.Stdout, []byte("tail"), 7))
 		return ended(execution.StatusSucceeded, 0), err
-	}), execution.Request{}, capture.Observer{})
+	}), execution.Request{}, watched)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -97,7 +110,7 @@ func TestMemoryIsBounded(t *testing.T) {
 			}
 			yielded++
 		}
-	}), execution.Request{}, capture.Observer{})
+	}), execution.Request{}, watched)
 	if err != nil {
 		t.Fatal(err)
 	}

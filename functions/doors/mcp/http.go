@@ -34,7 +34,7 @@ func New(runner capture.Runner, log *slog.Logger) *Door { return newDoor(newServ
 
 func newDoor(s *mcp.Server, log *slog.Logger) *Door {
 	return &Door{protocol: mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return s }, &mcp.StreamableHTTPOptions{
-		Stateless: true, PropagateRequestCancellation: true, Logger: log,
+		Stateless: true, PropagateRequestCancellation: true, Logger: warnings(log),
 		// The HTTP server has checked both, by its configuration, and the body.
 		DisableLocalhostProtection: true, MaxRequestBodyBytes: -1,
 	})}

@@ -25,7 +25,7 @@ const instructions = "Runs programs in fresh, isolated sandboxes without network
 // newServer returns a server that runs programs by runner.
 func newServer(runner capture.Runner, log *slog.Logger) *mcp.Server {
 	s := mcp.NewServer(&mcp.Implementation{Name: "preheat", Title: "Preheat", Version: version()}, &mcp.ServerOptions{
-		Instructions: instructions, Logger: log,
+		Instructions: instructions, Logger: warnings(log),
 		// The tools are always the same.
 		Capabilities: &mcp.ServerCapabilities{Tools: &mcp.ToolCapabilities{}},
 	})
@@ -49,3 +49,21 @@ func ServeStdio(ctx context.Context, runner capture.Runner, in io.Reader, out io
 type unclosed struct{ io.Writer }
 
 func (unclosed) Close() error { return nil }
+
+// warnings is the protocol's library's logger: it logs each request's beginning
+// and end, as the HTTP server does already.
+func warnings(log *slog.Logger) *slog.Logger { return slog.New(atLeastWarn{log.Handler()}) }
+
+type atLeastWarn struct{ slog.Handler }
+
+func (h atLeastWarn) Enabled(ctx context.Context, l slog.Level) bool {
+	return l >= slog.LevelWarn && h.Handler.Enabled(ctx, l)
+}
+
+func (h atLeastWarn) WithAttrs(a []slog.Attr) slog.Handler {
+	return atLeastWarn{h.Handler.WithAttrs(a)}
+}
+
+func (h atLeastWarn) WithGroup(name string) slog.Handler {
+	return atLeastWarn{h.Handler.WithGroup(name)}
+}

@@ -8,6 +8,9 @@ import (
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/preheat-dev/preheat/api/execution"
+	"github.com/preheat-dev/preheat/functions/doors/capture"
 )
 
 const (
@@ -47,11 +50,21 @@ func newProgress(ctx context.Context, call *mcp.CallToolRequest, x *exchange) *p
 	return p
 }
 
+// observer takes what a client asked to see.
+func (p *progress) observer() capture.Observer {
+	if p.notify == nil {
+		return capture.Observer{}
+	}
+	return capture.Observer{
+		Start: func(s execution.Start) { p.say("The program runs in the sandbox " + s.SandboxName + ".\n") },
+		Output: func(_ execution.Stream, data []byte) {
+			p.say(strings.ToValidUTF8(string(data), "\uFFFD"))
+		},
+	}
+}
+
 // say adds to what is sent next.
 func (p *progress) say(text string) {
-	if p.notify == nil {
-		return
-	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.text.WriteString(text)

@@ -3,7 +3,6 @@ package mcp
 import (
 	"context"
 	"fmt"
-	"strings"
 
 	"github.com/google/jsonschema-go/jsonschema"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -104,12 +103,7 @@ func (t *tool) run(ctx context.Context, call *mcp.CallToolRequest, a arguments) 
 	ctx, cancel := exchange.join(ctx)
 	defer cancel()
 	p := newProgress(ctx, call, exchange)
-	o, err := capture.Run(ctx, t.runner, a.request(), capture.Observer{
-		Start: func(s execution.Start) { p.say("The program runs in the sandbox " + s.SandboxName + ".\n") },
-		Output: func(_ execution.Stream, data []byte) {
-			p.say(strings.ToValidUTF8(string(data), "\uFFFD"))
-		},
-	})
+	o, err := capture.Run(ctx, t.runner, a.request(), p.observer())
 	p.stop()
 	if err != nil {
 		return nil, output{}, fmt.Errorf("the call was cancelled: %w", err)
