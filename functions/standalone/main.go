@@ -1,6 +1,7 @@
 // Command standalone is chat and execute in one process, with a warm pool of
 // runc containers on this machine: what `make run` starts. It is configured by
-// the environment; see settings.
+// the environment; see settings. With a command it is a client of a server, see
+// package cli.
 package main
 
 import (
@@ -16,6 +17,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/preheat-dev/preheat/functions/chat"
+	"github.com/preheat-dev/preheat/functions/cli"
 	"github.com/preheat-dev/preheat/functions/execute"
 	"github.com/preheat-dev/preheat/functions/execute/audit"
 	"github.com/preheat-dev/preheat/functions/execute/cloudevent"
@@ -30,7 +32,14 @@ import (
 	"github.com/preheat-dev/preheat/ui"
 )
 
-func main() { process.Main("preheat", run) }
+func main() {
+	code := 0
+	process.Main("preheat", func(ctx context.Context) (err error) {
+		code, err = cli.Main(ctx, run)
+		return err
+	})
+	os.Exit(code)
+}
 
 func run(ctx context.Context) (err error) {
 	s, err := readSettings()

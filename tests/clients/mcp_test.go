@@ -3,6 +3,7 @@ package clients_test
 import (
 	"encoding/json"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -62,10 +63,19 @@ func TestMCPClientsForNode(t *testing.T) {
 
 func TestMCPInspectorOnTheCommandLine(t *testing.T) {
 	p := product.Start(t)
+	for name, target := range map[string][]string{
+		"http":  {"--transport", "http", "--server-url", p.URL + "/mcp"},
+		"stdio": {"--transport", "stdio", filepath.Join(product.Root(t), "build/bin/preheat"), "mcp", "-e", "PREHEAT_URL=" + p.URL},
+	} {
+		t.Run(name, func(t *testing.T) { testInspector(t, target) })
+	}
+}
+
+func testInspector(t *testing.T, target []string) {
 	inspect := func(args ...string) string {
 		// It would keep a catalog of servers in the home folder.
 		env := []string{"HOME=" + t.TempDir()}
-		return nodeOfPackage(t, env, "node_modules/.bin/mcp-inspector", append([]string{"--cli", "--transport", "http", "--server-url", p.URL + "/mcp"}, args...)...)
+		return nodeOfPackage(t, env, "node_modules/.bin/mcp-inspector", slices.Concat([]string{"--cli"}, target, args)...)
 	}
 	var list struct{ Tools []struct{ Name string } }
 	// With --strict it fails for schemas that not all clients understand.
