@@ -32,7 +32,7 @@ type Outcome struct {
 	// Problem says why the platform did not run the program to its end.
 	Problem *execution.Problem
 	// Stdout and Stderr are what is kept of the streams, Both is the same in the
-	// order in which it came.
+	// order in which it came, with a line where bytes are left out.
 	// It is nil of a program that nobody observed.
 	Stdout, Stderr Stream
 	Both           []byte
@@ -187,6 +187,7 @@ func (o *Outcome) output(ctx context.Context, stream execution.Stream, data []by
 	}
 	if skipped > 0 {
 		s.Gap, s.Skipped = len(s.Data), s.Skipped+skipped
+		o.Both = fmt.Appendf(o.Both, gapLine, skipped)
 	}
 	s.Data = append(s.Data, data...)
 	o.Both = append(o.Both, data...)

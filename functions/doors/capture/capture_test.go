@@ -92,7 +92,7 @@ func TestStreamsSayWhereBytesAreMissing(t *testing.T) {
 	if got := o.Stdout.Text(); got != "head\n[7 bytes are left out here]\ntail" {
 		t.Errorf("stdout is %q", got)
 	}
-	if string(o.Both) != "headetail" || o.Stderr.Text() != "e" {
+	if string(o.Both) != "heade\n[7 bytes are left out here]\ntail" || o.Stderr.Text() != "e" {
 		t.Errorf("both are %q", o.Both)
 	}
 }

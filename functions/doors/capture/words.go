@@ -69,6 +69,9 @@ func explainProblem(p *execution.Problem) []string {
 	return said
 }
 
+// gapLine stands where bytes are left out.
+const gapLine = "\n[%d bytes are left out here]\n"
+
 // Text is the stream as text, with a line where bytes are left out.
 func (s *Stream) Text() string {
 	if s.Skipped == 0 {
@@ -77,5 +80,5 @@ func (s *Stream) Text() string {
 	}
 	head, _ := execution.Text(s.Data[:s.Gap])
 	tail, _ := execution.Text(s.Data[s.Gap:])
-	return fmt.Sprintf("%s\n[%d bytes are left out here]\n%s", head, s.Skipped, tail)
+	return head + fmt.Sprintf(gapLine, s.Skipped) + tail
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/preheat-dev/preheat/api/execution"
+	"github.com/preheat-dev/preheat/tests/hostile"
 	"github.com/preheat-dev/preheat/tests/product"
 )
 
@@ -49,32 +50,32 @@ func call(r execution.Request, token any) *mcp.CallToolParams {
 }
 
 // show is what a client shows of a call's result.
-func show(t *testing.T, r *mcp.CallToolResult) shown {
+func show(t *testing.T, r *mcp.CallToolResult) hostile.Shown {
 	t.Helper()
-	s := shown{failed: r.IsError}
+	s := hostile.Shown{Failed: r.IsError}
 	var texts []string
 	for _, c := range r.Content {
 		switch c := c.(type) {
 		case *mcp.TextContent:
 			texts = append(texts, c.Text)
 		case *mcp.ImageContent:
-			s.images = append(s.images, string(c.Data))
+			s.Images = append(s.Images, string(c.Data))
 		case *mcp.EmbeddedResource:
 			if c.Resource.MIMEType == "text/html" {
-				s.html = append(s.html, c.Resource.Text)
+				s.HTML = append(s.HTML, c.Resource.Text)
 			}
 		default:
 			t.Errorf("content of type %T", c)
 		}
 	}
-	s.text = strings.Join(texts, "\n")
+	s.Text = strings.Join(texts, "\n")
 	return s
 }
 
 var revisions = []string{"2026-07-28", "2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05"}
 
 func TestMCPShowsHostilePrograms(t *testing.T) {
-	testHostile(t, func(t *testing.T, r execution.Request, output func()) shown {
+	hostile.Test(t, shared, hostile.Carries{Results: true, Progress: true}, func(t *testing.T, r execution.Request, output func()) hostile.Shown {
 		session := connect(t, overHTTP(shared), "", func(message string) {
 			if output != nil && strings.Contains(message, "before") {
 				output()
@@ -103,15 +104,15 @@ func TestMCPSpeaksRevisions(t *testing.T) {
 			if got := session.InitializeResult(); got.ProtocolVersion != version {
 				t.Fatalf("the revision is %s", got.ProtocolVersion)
 			}
-			r := python("import os, sys\nprint(sys.argv[1:], os.environ['A'], sys.stdin.read(), open('d/in').read())\nn = open('out.bin', 'wb').write(b'\\x00\\xff')")
+			r := hostile.Python("import os, sys\nprint(sys.argv[1:], os.environ['A'], sys.stdin.read(), open('d/in').read())\nn = open('out.bin', 'wb').write(b'\\x00\\xff')")
 			r.Args, r.Env, r.Stdin = []string{"x y"}, map[string]string{"A": "b"}, "input"
 			r.Files = []execution.File{{Path: "d/in", Content: "AAE=", Encoding: execution.EncodingBase64}}
 			result, err := session.CallTool(t.Context(), call(r, nil))
 			if err != nil {
 				t.Fatal(err)
 			}
-			if want := "['x y'] b input \x00\x01\n"; result.IsError || show(t, result).text != want {
-				t.Errorf("%t: %q", result.IsError, show(t, result).text)
+			if want := "['x y'] b input \x00\x01\n"; result.IsError || show(t, result).Text != want {
+				t.Errorf("%t: %q", result.IsError, show(t, result).Text)
 			}
 			last, ok := result.Content[len(result.Content)-1].(*mcp.EmbeddedResource)
 			if !ok || string(last.Resource.Blob) != "\x00\xff" || !strings.HasSuffix(last.Resource.URI, "/out.bin") {
@@ -140,7 +141,7 @@ func TestMCPCancels(t *testing.T) {
 					began <- struct{}{}
 				}
 			}
-			program := within(python("import time\nprint('before', flush=True)\ntime.sleep(300)"), 300)
+			program := hostile.Within(hostile.Python("import time\nprint('before', flush=True)\ntime.sleep(300)"), 300)
 			other, cancelOther := context.WithCancel(t.Context())
 			defer cancelOther()
 			ended := make(chan error, 2)
@@ -158,11 +159,11 @@ func TestMCPCancels(t *testing.T) {
 			if err := <-ended; err == nil {
 				t.Error("a cancelled call has a result")
 			}
-			product.Eventually(t, patience, "one program ends", func() bool { return len(claimed(t, shared)) == 1 })
+			product.Eventually(t, patience, "one program ends", func() bool { return len(hostile.Claimed(t, shared)) == 1 })
 			// The other's notification comes later than what would have ended it.
 			cancelOther()
 			<-ended
-			product.Eventually(t, patience, "both programs ended", func() bool { return len(claimed(t, shared)) == 0 })
+			product.Eventually(t, patience, "both programs ended", func() bool { return len(hostile.Claimed(t, shared)) == 0 })
 		})
 	}
 }
@@ -187,8 +188,8 @@ func TestMCPNamesWhatIsWrong(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if got := show(t, result); !got.failed || !strings.Contains(got.text, test.want) {
-				t.Errorf("%t: %s", got.failed, got.text)
+			if got := show(t, result); !got.Failed || !strings.Contains(got.Text, test.want) {
+				t.Errorf("%t: %s", got.Failed, got.Text)
 			}
 		})
 	}
