@@ -17,8 +17,10 @@ import (
 
 	"github.com/gofiber/fiber/v2"
 
+	"github.com/preheat-dev/preheat/api/execution"
 	"github.com/preheat-dev/preheat/functions/doors/capture"
 	"github.com/preheat-dev/preheat/functions/doors/mcp"
+	"github.com/preheat-dev/preheat/functions/doors/piston"
 )
 
 // Settings is the doors' part of the environment.
@@ -33,10 +35,16 @@ const none = "none"
 // Door serves a protocol once it is registered.
 type Door interface{ Register(fiber.Router) }
 
+// Runner runs programs for all doors. It is a *client.Client.
+type Runner interface {
+	capture.Runner
+	Languages(ctx context.Context) ([]execution.Language, error)
+}
+
 // Kind is a protocol that there is a door for.
 type Kind struct {
 	// New returns a door for HTTP that runs programs by runner.
-	New func(runner capture.Runner, log *slog.Logger) Door
+	New func(runner Runner, log *slog.Logger) Door
 	// Stdio, if not nil, speaks the protocol on two streams until in or ctx ends.
 	Stdio func(ctx context.Context, runner capture.Runner, in io.Reader, out io.Writer, log *slog.Logger) error
 	// Title says what it is.
@@ -46,12 +54,13 @@ type Kind struct {
 // All lists the doors by their names.
 func All() map[string]Kind {
 	return map[string]Kind{
-		"mcp": {Title: "the Model Context Protocol", New: func(r capture.Runner, l *slog.Logger) Door { return mcp.New(r, l) }, Stdio: mcp.ServeStdio},
+		"mcp":    {Title: "the Model Context Protocol", New: func(r Runner, l *slog.Logger) Door { return mcp.New(r, l) }, Stdio: mcp.ServeStdio},
+		"piston": {Title: "Piston's second interface", New: func(r Runner, _ *slog.Logger) Door { return piston.New(r) }},
 	}
 }
 
 // Register adds the configured doors to r. They run programs by runner.
-func (s Settings) Register(r fiber.Router, runner capture.Runner, log *slog.Logger) error {
+func (s Settings) Register(r fiber.Router, runner Runner, log *slog.Logger) error {
 	all := All()
 	names := slices.Compact(slices.Sorted(slices.Values(s.Doors)))
 	for _, name := range names {

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/preheat-dev/preheat/client"
 	"github.com/preheat-dev/preheat/functions/doors"
 	"github.com/preheat-dev/preheat/internal/server"
 )
@@ -32,7 +33,17 @@ func TestSettingsNameTheVariable(t *testing.T) {
 
 func register(t *testing.T, list ...string) error {
 	t.Helper()
-	return doors.Settings{Doors: list}.Register(newServer(t).App(), nil, slog.New(slog.DiscardHandler))
+	return doors.Settings{Doors: list}.Register(newServer(t).App(), nobody(t), slog.New(slog.DiscardHandler))
+}
+
+// nobody is a client of a server that is not there.
+func nobody(t *testing.T) *client.Client {
+	t.Helper()
+	c, err := client.New("http://127.0.0.1:1", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
 }
 
 func newServer(t *testing.T) *server.Server {
@@ -46,9 +57,9 @@ func newServer(t *testing.T) *server.Server {
 
 // A door that is off listens to nothing, and each that is on to its path.
 func TestDoorsAreOnOrOff(t *testing.T) {
-	for name, want := range map[string]int{"none": http.StatusNotFound, "mcp": http.StatusMethodNotAllowed} {
+	for name, want := range map[string]int{"none": http.StatusNotFound, "piston": http.StatusNotFound, "mcp": http.StatusMethodNotAllowed} {
 		s := newServer(t)
-		if err := (doors.Settings{Doors: []string{name}}).Register(s.App(), nil, slog.New(slog.DiscardHandler)); err != nil {
+		if err := (doors.Settings{Doors: []string{name}}).Register(s.App(), nobody(t), slog.New(slog.DiscardHandler)); err != nil {
 			t.Fatal(err)
 		}
 		listener, err := net.Listen("tcp", "127.0.0.1:0")

@@ -15,4 +15,4 @@ const patience = time.Minute
 
 var shared *product.Product
 
-func TestMain(m *testing.M) { os.Exit(product.Main(m, &shared, hostile.Environment("mcp")...)) }
+func TestMain(m *testing.M) { os.Exit(product.Main(m, &shared, hostile.Environment("mcp,piston")...)) }

@@ -17,6 +17,7 @@ import (
 func BenchmarkDoors(b *testing.B) {
 	r := execution.Request{Language: "bash", Code: "echo hello"}
 	const message = `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"run_code","arguments":{"language":"bash","code":"echo hello"}}}`
+	const job = `{"language":"bash","version":"*","files":[{"content":"echo hello"}]}`
 	kinds := []struct {
 		name string
 		run  func()
@@ -30,6 +31,11 @@ func BenchmarkDoors(b *testing.B) {
 		{"mcp", func() {
 			_, body := shared.Post(b, "/mcp", message, "Accept", "application/json, text/event-stream")
 			if !bytes.Contains(body, []byte(`"exit_code":0`)) {
+				b.Fatalf("%s", body)
+			}
+		}},
+		{"piston", func() {
+			if _, body := shared.Post(b, "/api/v2/execute", job); !bytes.Contains(body, []byte(`"code":0`)) {
 				b.Fatalf("%s", body)
 			}
 		}},
