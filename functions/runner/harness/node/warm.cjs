@@ -46,8 +46,13 @@ if (require('node:worker_threads').isMainThread) {
   block(process.stderr);
   if (process.env._PREHEAT === 'warm') wait();
   else delete process.env._PREHEAT;
-  fs.closeSync(CONTROL);
-  fs.closeSync(RESULTS);
+  if (process.env._PREHEAT_SESSION) {
+    delete process.env._PREHEAT_SESSION;
+    require('./session.cjs');
+  } else {
+    fs.closeSync(CONTROL);
+    fs.closeSync(RESULTS);
+  }
 }
 process.execArgv.length = 0;
 delete require.cache[__filename];
