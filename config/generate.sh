@@ -20,6 +20,8 @@ if [[ $check == --check ]]; then
 	src=$work/src
 	mkdir "$src"
 	cp -r "$root"/{go.mod,go.sum,api} "$src/"
+	mkdir "$src/internal"
+	cp -r "$root/internal/language" "$src/internal/" # of which api/execution is made
 	mkdir -p "$src/config/crds"
 fi
 cd "$src"
